@@ -1,0 +1,108 @@
+// The sync seam: mutex, waiting, clock and host memory of the core, replaceable by a harness.
+// The defaults are the std ones behind one predictable branch; a harness that chooses thread
+// interleavings, counts or fails host allocations, or owns the clock installs its own Runtime.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace granule {
+
+/// Host memory for the library's own records. Implementations must be thread-safe.
+class HostMemory {
+ public:
+  virtual ~HostMemory() = default;
+  /// `size` bytes aligned to `alignment` (a power of two), or null if there are none. Never throws.
+  virtual void* allocate(std::size_t size, std::size_t alignment) noexcept = 0;
+  /// Gives back what allocate returned, with the same size and alignment. Never fails.
+  virtual void deallocate(void* block, std::size_t size, std::size_t alignment) noexcept = 0;
+};
+
+/// What a harness does instead of std::mutex, std::condition_variable and the steady clock.
+/// `mutex` and `condition` are only identities here. Implementations must be thread-safe.
+class SyncHooks {
+ public:
+  virtual ~SyncHooks() = default;
+  virtual void lock(const void* mutex) = 0;
+  virtual void unlock(const void* mutex) = 0;
+  /// Gives `mutex` up, waits for a notify of `condition`, takes `mutex` again.
+  virtual void wait(const void* condition, const void* mutex) = 0;
+  virtual void notify_all(const void* condition) = 0;
+  /// A point at which another thread may be made to run: before each driver call of the core.
+  virtual void yield_point() = 0;
+  virtual std::uint64_t now_ns() = 0;
+};
+
+/// Host memory from ::operator new(std::nothrow); one object for the whole process.
+HostMemory& default_host_memory() noexcept;
+
+/// The seam as it is handed to the core. Both members outlive everything made with it.
+struct Runtime {
+  SyncHooks* hooks = nullptr;    // null: std primitives
+  HostMemory* memory = nullptr;  // null: default_host_memory()
+
+  HostMemory& host_memory() const noexcept { return memory ? *memory : default_host_memory(); }
+  /// Monotonic nanoseconds.
+  std::uint64_t now_ns() const {
+    if (hooks) return hooks->now_ns();
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                          std::chrono::steady_clock::now().time_since_epoch())
+                                          .count());
+  }
+  void yield_point() const {
+    if (hooks) hooks->yield_point();
+  }
+};
+
+/// A mutex behind the seam; BasicLockable. Not recursive.
+class SeamMutex {
+ public:
+  explicit SeamMutex(const Runtime& runtime) : hooks_(runtime.hooks) {}
+  void lock() {
+    if (hooks_) {
+      hooks_->lock(this);
+    } else {
+      mutex_.lock();
+    }
+  }
+  void unlock() {
+    if (hooks_) {
+      hooks_->unlock(this);
+    } else {
+      mutex_.unlock();
+    }
+  }
+
+ private:
+  SyncHooks* hooks_;
+  std::mutex mutex_;
+};
+
+/// A condition behind the seam, for use with a SeamMutex that the caller holds.
+class SeamCondition {
+ public:
+  explicit SeamCondition(const Runtime& runtime) : hooks_(runtime.hooks) {}
+  void wait(SeamMutex& held) {
+    if (hooks_) {
+      hooks_->wait(this, &held);
+    } else {
+      condition_.wait(held);
+    }
+  }
+  void notify_all() {
+    if (hooks_) {
+      hooks_->notify_all(this);
+    } else {
+      condition_.notify_all();
+    }
+  }
+
+ private:
+  SyncHooks* hooks_;
+  std::condition_variable_any condition_;
+};
+
+}  // namespace granule
