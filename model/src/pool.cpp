@@ -1,0 +1,309 @@
+// Pools: making and ending them, attributes, frees, and giving memory back.
+#include "pool.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace granule::model {
+namespace {
+
+constexpr std::uint64_t kFirstHandle = 0x5001;
+constexpr std::uint64_t kNoLimit = UINT64_MAX;
+
+}  // namespace
+
+Pool::Pool(PoolHandle pool_handle, const AllocationProperties& pool_properties,
+           std::uint64_t bound, AddressRange addresses)
+    : handle(pool_handle),
+      properties(pool_properties),
+      max_size(bound),
+      window(addresses),
+      free(addresses.size) {}
+
+std::uint64_t Pool::limit() const {
+  if (max_size == 0) return kNoLimit;
+  return checked_round_up(max_size, kPoolPiece).value_or(kNoLimit);
+}
+
+Access Pool::access_of(const Location& who) const {
+  const bool same_place =
+      who.type == place().type && (who.type == LocationType::kHost || who.id == place().id);
+  if (same_place) return Access::kReadWrite;
+  if (who.type != LocationType::kDevice) return Access::kNone;
+  const auto it = peers.find(who.id);
+  return it == peers.end() ? Access::kNone : it->second;
+}
+
+PoolState::PoolState(std::uint64_t base, std::uint64_t window_size)
+    : base_(base), window_size_(window_size), next_handle_(kFirstHandle), next_block_(1) {}
+
+AddressRange PoolState::next_window() const {
+  std::uint64_t at = base_;
+  for (const auto& [base, handle] : windows_) {
+    if (base != at) break;
+    at += window_size_;
+  }
+  return {at, window_size_};
+}
+
+PoolHandle PoolState::create(const AllocationProperties& properties, std::uint64_t max_size) {
+  const PoolHandle handle{next_handle_};
+  next_handle_ += 0x10;
+  const AddressRange window = next_window();
+  pools_.emplace(handle.value, Pool(handle, properties, max_size, window));
+  windows_[window.base] = handle.value;
+  return handle;
+}
+
+PoolHandle PoolState::default_pool(DeviceId device) {
+  const auto it = defaults_.find(device.value);
+  if (it != defaults_.end()) return it->second;
+  AllocationProperties properties;
+  properties.location = device_location(device);
+  const PoolHandle handle = create(properties, 0);
+  pools_.at(handle.value).is_default = true;
+  defaults_[device.value] = handle;
+  return handle;
+}
+
+PoolHandle PoolState::current_pool(DeviceId device) {
+  const auto it = current_.find(device.value);
+  return it == current_.end() ? default_pool(device) : it->second;
+}
+
+void PoolState::set_current(DeviceId device, PoolHandle pool) { current_[device.value] = pool; }
+
+const Pool* PoolState::find(PoolHandle pool) const {
+  const auto it = pools_.find(pool.value);
+  return it == pools_.end() || it->second.destroyed ? nullptr : &it->second;
+}
+
+Pool* PoolState::find(PoolHandle pool) {
+  const auto it = pools_.find(pool.value);
+  return it == pools_.end() || it->second.destroyed ? nullptr : &it->second;
+}
+
+DriverStatus PoolState::destroy(PoolHandle handle, PoolWorld& world) {
+  Pool* const pool = find(handle);
+  if (pool == nullptr || pool->is_default) return DriverStatus::kInvalidValue;
+  for (auto it = current_.begin(); it != current_.end();)
+    it = it->second == handle ? current_.erase(it) : std::next(it);
+  pool->destroyed = true;
+  shrink_to_threshold(*pool, world);
+  erase_if_spent(handle.value);
+  return DriverStatus::kSuccess;
+}
+
+void PoolState::erase_if_spent(std::uint64_t handle) {
+  const auto it = pools_.find(handle);
+  if (it == pools_.end() || !it->second.destroyed || it->second.reserved() != 0) return;
+  windows_.erase(it->second.window.base);
+  pools_.erase(it);
+}
+
+DriverStatus PoolState::set_attribute(PoolHandle handle, PoolAttribute attribute,
+                                      std::uint64_t value) {
+  Pool* const pool = find(handle);
+  if (pool == nullptr) return DriverStatus::kInvalidValue;
+  const bool on = value != 0;
+  switch (attribute) {
+    case PoolAttribute::kReuseFollowEventDependencies:
+      pool->follow_events = on;
+      return DriverStatus::kSuccess;
+    case PoolAttribute::kReuseAllowOpportunistic:
+      pool->opportunistic = on;
+      return DriverStatus::kSuccess;
+    case PoolAttribute::kReuseAllowInternalDependencies:
+      pool->internal_dependencies = on;
+      return DriverStatus::kSuccess;
+    case PoolAttribute::kReleaseThreshold:
+      pool->threshold = value;
+      return DriverStatus::kSuccess;
+    case PoolAttribute::kReservedMemHigh:
+      if (on) return DriverStatus::kInvalidValue;
+      pool->reserved_high = pool->reserved();
+      return DriverStatus::kSuccess;
+    case PoolAttribute::kUsedMemHigh:
+      if (on) return DriverStatus::kInvalidValue;
+      pool->used_high = pool->used;
+      return DriverStatus::kSuccess;
+    case PoolAttribute::kReservedMemCurrent:
+    case PoolAttribute::kUsedMemCurrent:
+      break;
+  }
+  return DriverStatus::kInvalidValue;
+}
+
+DriverStatus PoolState::get_attribute(PoolHandle handle, PoolAttribute attribute,
+                                      std::uint64_t& value) const {
+  const Pool* const pool = find(handle);
+  if (pool == nullptr) return DriverStatus::kInvalidValue;
+  switch (attribute) {
+    case PoolAttribute::kReuseFollowEventDependencies:
+      value = pool->follow_events;
+      return DriverStatus::kSuccess;
+    case PoolAttribute::kReuseAllowOpportunistic:
+      value = pool->opportunistic;
+      return DriverStatus::kSuccess;
+    case PoolAttribute::kReuseAllowInternalDependencies:
+      value = pool->internal_dependencies;
+      return DriverStatus::kSuccess;
+    case PoolAttribute::kReleaseThreshold:
+      value = pool->threshold;
+      return DriverStatus::kSuccess;
+    case PoolAttribute::kReservedMemCurrent:
+      value = pool->reserved();
+      return DriverStatus::kSuccess;
+    case PoolAttribute::kReservedMemHigh:
+      value = pool->reserved_high;
+      return DriverStatus::kSuccess;
+    case PoolAttribute::kUsedMemCurrent:
+      value = pool->used;
+      return DriverStatus::kSuccess;
+    case PoolAttribute::kUsedMemHigh:
+      value = pool->used_high;
+      return DriverStatus::kSuccess;
+  }
+  return DriverStatus::kInvalidValue;
+}
+
+Pool* PoolState::owner_of(DevicePtr ptr) {
+  auto it = windows_.upper_bound(ptr.value);
+  if (it == windows_.begin()) return nullptr;
+  --it;
+  if (ptr.value - it->first >= window_size_) return nullptr;
+  return &pools_.at(it->second);
+}
+
+const Pool* PoolState::window_at(DevicePtr address) const {
+  return const_cast<PoolState*>(this)->owner_of(address);
+}
+
+DriverStatus PoolState::free_ordered(DevicePtr ptr, const StreamPoint& at) {
+  Pool* const pool = owner_of(ptr);
+  if (pool == nullptr) return DriverStatus::kInvalidValue;
+  const std::uint64_t offset = ptr.value - pool->window.base;
+  const auto it = pool->live.find(offset);
+  if (it == pool->live.end()) return DriverStatus::kInvalidValue;
+  const PoolBlock block = it->second;
+  pool->live.erase(it);
+  pool->used -= block.size;
+  pool->streams.insert(at.stream);
+  pool->free.give({offset, offset + block.span}, at);
+  return DriverStatus::kSuccess;
+}
+
+DriverStatus PoolState::free_now(DevicePtr ptr, PoolWorld& world) {
+  Pool* const pool = owner_of(ptr);
+  if (pool == nullptr) return DriverStatus::kInvalidValue;
+  const std::uint64_t offset = ptr.value - pool->window.base;
+  const auto it = pool->live.find(offset);
+  if (it == pool->live.end()) return DriverStatus::kInvalidValue;
+  const std::uint64_t span = it->second.span;
+  pool->live.erase(it);  // `used` stays: this call never lowers it
+  pool->free.give({offset, offset + span}, std::nullopt);
+  shrink_to_threshold(*pool, world);
+  erase_if_spent(pool->handle.value);
+  return DriverStatus::kSuccess;
+}
+
+// Gives back pieces without live or unsettled bytes, the highest first, outside `except`.
+// With keep_at_least the rest does not fall below `floor`; without, it goes on until it is not
+// above `floor`.
+void PoolState::release_down_to(Pool& pool, std::uint64_t floor, bool keep_at_least, Span except,
+                                PoolWorld& world) {
+  if (pool.reserved() <= floor) return;
+  const auto runs = pool.free.clean_runs();
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    const std::uint64_t first = checked_round_up(run->begin, kPoolPiece).value_or(UINT64_MAX);
+    std::uint64_t end = run->end / kPoolPiece * kPoolPiece;
+    if (!pool.backed.spans().empty())
+      end = std::min(end, pool.backed.spans().rbegin()->second);
+    for (std::uint64_t at = end; at > first; at -= kPoolPiece) {
+      const std::uint64_t left = pool.reserved();
+      if (left <= floor || (keep_at_least && left - kPoolPiece < floor)) return;
+      const Span piece{at - kPoolPiece, at};
+      if (piece.begin < except.end && except.begin < piece.end) continue;
+      if (!pool.backed.contains(piece)) continue;
+      pool.backed.erase(piece);
+      world.give(pool.place(), kPoolPiece);
+    }
+  }
+}
+
+void PoolState::shrink_to_threshold(Pool& pool, PoolWorld& world) {
+  release_down_to(pool, pool.destroyed ? 0 : pool.threshold, false, {}, world);
+}
+
+DriverStatus PoolState::trim(PoolHandle handle, std::uint64_t keep, PoolWorld& world) {
+  Pool* const pool = find(handle);
+  if (pool == nullptr) return DriverStatus::kInvalidValue;
+  release_down_to(*pool, keep, true, {}, world);
+  return DriverStatus::kSuccess;
+}
+
+void PoolState::observed(std::uint64_t stream, std::uint64_t position, PoolWorld& world) {
+  observed([&](std::uint64_t other) { return other == stream ? position + 1 : 0; }, world);
+}
+
+void PoolState::observed(const std::function<std::uint64_t(std::uint64_t)>& known,
+                         PoolWorld& world) {
+  for (auto it = pools_.begin(); it != pools_.end();) {
+    Pool& pool = (it++)->second;
+    const bool concerned = std::any_of(pool.streams.begin(), pool.streams.end(),
+                                       [&](std::uint64_t stream) { return known(stream) != 0; });
+    if (!concerned) continue;
+    pool.free.settle([&](const StreamPoint& at) { return at.position < known(at.stream); });
+    shrink_to_threshold(pool, world);
+    erase_if_spent(pool.handle.value);
+  }
+}
+
+void PoolState::forget_stream(std::uint64_t stream) {
+  for (auto& [handle, pool] : pools_) {
+    const bool pending =
+        std::any_of(pool.free.extents().begin(), pool.free.extents().end(), [&](const auto& e) {
+          return e.second.freed && e.second.freed->stream == stream;
+        });
+    if (!pending) pool.streams.erase(stream);
+  }
+}
+
+std::uint64_t PoolState::release_idle(const Location& place, PoolWorld& world) {
+  std::uint64_t freed = 0;
+  for (auto& [handle, pool] : pools_) {
+    if (pool.place() != place) continue;
+    const std::uint64_t before = pool.reserved();
+    release_down_to(pool, 0, false, {}, world);
+    freed += before - pool.reserved();
+  }
+  return freed;
+}
+
+std::optional<PoolPlace> PoolState::block_at(DevicePtr address) const {
+  const Pool* const pool = window_at(address);
+  if (pool == nullptr) return std::nullopt;
+  const std::uint64_t offset = address.value - pool->window.base;
+  auto it = pool->live.upper_bound(offset);
+  if (it == pool->live.begin()) return std::nullopt;
+  --it;
+  if (offset - it->first >= it->second.size) return std::nullopt;
+  const std::uint64_t base = pool->window.base;
+  return PoolPlace{pool, &it->second, {base + it->first, it->second.size},
+                   {base + it->first / kPoolPiece * kPoolPiece, kPoolPiece}};
+}
+
+bool PoolState::is_backed(const AddressRange& range) const {
+  const Pool* const pool = window_at(DevicePtr{range.base});
+  if (pool == nullptr || range.end() > pool->window.end()) return false;
+  const std::uint64_t begin = range.base - pool->window.base;
+  return pool->backed.contains({begin, begin + range.size});
+}
+
+std::uint64_t PoolState::live_blocks() const {
+  std::uint64_t count = 0;
+  for (const auto& [handle, pool] : pools_) count += pool.live.size();
+  return count;
+}
+
+}  // namespace granule::model

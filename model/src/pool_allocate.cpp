@@ -1,0 +1,130 @@
+// How a pool serves a request: reuse what the rules allow, grow, or hand out a pending block.
+#include <algorithm>
+
+#include "pool.hpp"
+
+namespace granule::model {
+namespace {
+
+Span outer_pieces(Span span) {
+  return {span.begin / kPoolPiece * kPoolPiece,
+          checked_round_up(span.end, kPoolPiece).value_or(UINT64_MAX)};
+}
+
+/// Starts at which `span` bytes fit into a run, one a run.
+std::vector<std::uint64_t> fits(const std::vector<Span>& runs, std::uint64_t span) {
+  std::vector<std::uint64_t> starts;
+  for (const Span& run : runs)
+    if (run.size() >= span) starts.push_back(run.begin);
+  return starts;
+}
+
+/// The parts of ascending `runs` that have physical memory.
+std::vector<Span> backed_parts(const std::vector<Span>& runs, const SpanSet& backed) {
+  std::vector<Span> parts;
+  auto it = backed.spans().begin();
+  for (const Span& run : runs) {
+    while (it != backed.spans().end() && it->second <= run.begin) ++it;
+    for (auto at = it; at != backed.spans().end() && at->first < run.end; ++at)
+      parts.push_back({std::max(run.begin, at->first), std::min(run.end, at->second)});
+  }
+  return parts;
+}
+
+std::optional<std::uint64_t> choose(const std::vector<std::uint64_t>& starts,
+                                    const PoolPlacement& placement) {
+  if (starts.empty()) return std::nullopt;
+  if (placement.kind == PoolPlacement::Kind::kPick)
+    return starts[static_cast<std::size_t>(placement.value % starts.size())];
+  return starts.front();
+}
+
+}  // namespace
+
+// Gives physical memory to the whole pieces of `range`; false if the bound or the device refuses.
+bool PoolState::back(Pool& pool, Span range, PoolWorld& world) {
+  if (pool.reserved() + range.size() > pool.limit()) return false;
+  if (!world.take(pool.place(), range.size())) return false;
+  pool.backed.insert(range);
+  pool.reserved_high = std::max(pool.reserved_high, pool.reserved());
+  return true;
+}
+
+// Backs all of `target`: by what is free, then by the idle memory of this and the other pools. If
+// even that is too little the pool keeps what it got (its threshold decides for how long).
+bool PoolState::grow(Pool& pool, Span target, PoolWorld& world) {
+  const Span pieces = outer_pieces(target);
+  const auto need = [&] {
+    std::uint64_t bytes = 0;
+    for (const Span& gap : pool.backed.missing(pieces)) bytes += gap.size();
+    return bytes;
+  };
+  const auto enough_below_limit = [&] { return pool.reserved() + need() <= pool.limit(); };
+  if (!enough_below_limit()) release_down_to(pool, 0, false, pieces, world);
+  const bool bounded = !enough_below_limit();
+  if (!bounded && world.take(pool.place(), need())) {
+    pool.backed.insert(pieces);
+    pool.reserved_high = std::max(pool.reserved_high, pool.reserved());
+    return true;
+  }
+  if (!bounded) {
+    release_down_to(pool, 0, false, pieces, world);
+    for (auto& [handle, other] : pools_)
+      if (&other != &pool && other.place() == pool.place())
+        release_down_to(other, 0, false, {}, world);
+  }
+  for (const Span& gap : pool.backed.missing(pieces))
+    for (std::uint64_t at = gap.begin; at < gap.end; at += kPoolPiece)
+      if (!back(pool, {at, at + kPoolPiece}, world)) return false;
+  return true;
+}
+
+PoolGrant PoolState::allocate(PoolHandle handle, const PoolRequest& request, PoolWorld& world) {
+  Pool* const pool = find(handle);
+  if (pool == nullptr) return {DriverStatus::kInvalidValue, {}, {}};
+  if (request.size == 0) return {};
+  const auto span = checked_round_up(request.size, kPoolUnit);
+  if (!span || *span > pool->window.size) return {DriverStatus::kOutOfMemory, {}, {}};
+  pool->streams.insert(request.at.stream);
+
+  const FreeMap::Usable usable = [&](const StreamPoint& freed) {
+    if (freed.stream == request.at.stream) return true;
+    if (pool->follow_events && world.follows(request.at.stream, freed)) return true;
+    return pool->opportunistic && world.has_run(freed);
+  };
+  const FreeMap::Usable any = [](const StreamPoint&) { return true; };
+
+  std::optional<std::uint64_t> start;
+  const auto runs = pool->free.runs(usable);
+  if (request.placement.kind == PoolPlacement::Kind::kFollow &&
+      request.placement.value >= pool->window.base) {
+    const std::uint64_t offset = request.placement.value - pool->window.base;
+    const bool fits_there = offset % kPoolUnit == 0 && offset <= pool->window.size - *span &&
+                            pool->free.all_free({offset, offset + *span}, usable);
+    if (fits_there && grow(*pool, {offset, offset + *span}, world)) start = offset;
+  }
+  if (!start) start = choose(fits(backed_parts(runs, pool->backed), *span), request.placement);
+  if (!start) {
+    const auto starts = fits(runs, *span);
+    if (!starts.empty() && grow(*pool, {starts.front(), starts.front() + *span}, world))
+      start = starts.front();
+  }
+  PoolGrant grant;
+  if (!start && pool->internal_dependencies) {
+    start = choose(fits(backed_parts(pool->free.runs(any), pool->backed), *span),
+                   request.placement);
+  }
+  if (!start) {
+    shrink_to_threshold(*pool, world);
+    return {DriverStatus::kOutOfMemory, {}, {}};
+  }
+  for (const StreamPoint& freed : pool->free.take({*start, *start + *span}))
+    if (!usable(freed)) grant.waits.push_back(freed);
+  pool->live[*start] = {request.size, *span, request.at, next_block_++};
+  pool->used += request.size;
+  pool->used_high = std::max(pool->used_high, pool->used);
+  grant.ptr = DevicePtr{pool->window.base + *start};
+  return grant;
+}
+
+}  // namespace granule::model
