@@ -7,13 +7,15 @@
 namespace granule::model {
 namespace {
 
-constexpr std::uint64_t kFirstHandle = 0x5001;
 constexpr std::uint64_t kNoLimit = UINT64_MAX;
+constexpr std::uint64_t kWindowUnit = std::uint64_t{64} << 20;
+constexpr std::uint64_t kFirstWindow = std::uint64_t{0x600000000000};
+constexpr std::uint64_t kLastAddress = std::uint64_t{0x7f0000000000};
 
 }  // namespace
 
-Pool::Pool(PoolHandle pool_handle, const AllocationProperties& pool_properties,
-           std::uint64_t bound, AddressRange addresses)
+Pool::Pool(PoolHandle pool_handle, const AllocationProperties& pool_properties, std::uint64_t bound,
+           AddressRange addresses)
     : handle(pool_handle),
       properties(pool_properties),
       max_size(bound),
@@ -34,41 +36,50 @@ Access Pool::access_of(const Location& who) const {
   return it == peers.end() ? Access::kNone : it->second;
 }
 
-PoolState::PoolState(std::uint64_t base, std::uint64_t window_size)
-    : base_(base), window_size_(window_size), next_handle_(kFirstHandle), next_block_(1) {}
-
-AddressRange PoolState::next_window() const {
-  std::uint64_t at = base_;
-  for (const auto& [base, handle] : windows_) {
-    if (base != at) break;
-    at += window_size_;
-  }
-  return {at, window_size_};
+std::optional<AddressRange> PoolState::claim_window(PoolWorld& world) const {
+  const std::uint64_t size = world.window_size();
+  for (std::uint64_t at = kFirstWindow; at + size <= kLastAddress; at += size)
+    if (world.claim({at, size})) return AddressRange{at, size};
+  return std::nullopt;
 }
 
-PoolHandle PoolState::create(const AllocationProperties& properties, std::uint64_t max_size) {
+// A followed driver has its windows elsewhere: an empty pool goes where its first block lies.
+void PoolState::move_window(Pool& pool, std::uint64_t address, PoolWorld& world) {
+  if (pool.reserved() != 0 || !pool.live.empty() || pool.window.contains(address)) return;
+  const AddressRange wanted{address / kWindowUnit * kWindowUnit, pool.window.size};
+  if (!world.claim(wanted)) return;
+  world.unclaim(pool.window);
+  windows_.erase(pool.window.base);
+  pool.window = wanted;
+  windows_[wanted.base] = pool.handle.value;
+}
+
+PoolHandle PoolState::create(const AllocationProperties& properties, std::uint64_t max_size,
+                             PoolWorld& world) {
+  const auto window = claim_window(world);
+  if (!window) return {};
   const PoolHandle handle{next_handle_};
   next_handle_ += 0x10;
-  const AddressRange window = next_window();
-  pools_.emplace(handle.value, Pool(handle, properties, max_size, window));
-  windows_[window.base] = handle.value;
+  pools_.emplace(handle.value, Pool(handle, properties, max_size, *window));
+  windows_[window->base] = handle.value;
   return handle;
 }
 
-PoolHandle PoolState::default_pool(DeviceId device) {
+PoolHandle PoolState::default_pool(DeviceId device, PoolWorld& world) {
   const auto it = defaults_.find(device.value);
   if (it != defaults_.end()) return it->second;
   AllocationProperties properties;
   properties.location = device_location(device);
-  const PoolHandle handle = create(properties, 0);
+  const PoolHandle handle = create(properties, 0, world);
+  if (!handle) return handle;
   pools_.at(handle.value).is_default = true;
   defaults_[device.value] = handle;
   return handle;
 }
 
-PoolHandle PoolState::current_pool(DeviceId device) {
+PoolHandle PoolState::current_pool(DeviceId device, PoolWorld& world) {
   const auto it = current_.find(device.value);
-  return it == current_.end() ? default_pool(device) : it->second;
+  return it == current_.end() ? default_pool(device, world) : it->second;
 }
 
 void PoolState::set_current(DeviceId device, PoolHandle pool) { current_[device.value] = pool; }
@@ -90,13 +101,14 @@ DriverStatus PoolState::destroy(PoolHandle handle, PoolWorld& world) {
     it = it->second == handle ? current_.erase(it) : std::next(it);
   pool->destroyed = true;
   shrink_to_threshold(*pool, world);
-  erase_if_spent(handle.value);
+  erase_if_spent(handle.value, world);
   return DriverStatus::kSuccess;
 }
 
-void PoolState::erase_if_spent(std::uint64_t handle) {
+void PoolState::erase_if_spent(std::uint64_t handle, PoolWorld& world) {
   const auto it = pools_.find(handle);
   if (it == pools_.end() || !it->second.destroyed || it->second.reserved() != 0) return;
+  world.unclaim(it->second.window);
   windows_.erase(it->second.window.base);
   pools_.erase(it);
 }
@@ -171,8 +183,8 @@ Pool* PoolState::owner_of(DevicePtr ptr) {
   auto it = windows_.upper_bound(ptr.value);
   if (it == windows_.begin()) return nullptr;
   --it;
-  if (ptr.value - it->first >= window_size_) return nullptr;
-  return &pools_.at(it->second);
+  Pool& pool = pools_.at(it->second);
+  return pool.window.contains(ptr.value) ? &pool : nullptr;
 }
 
 const Pool* PoolState::window_at(DevicePtr address) const {
@@ -203,8 +215,34 @@ DriverStatus PoolState::free_now(DevicePtr ptr, PoolWorld& world) {
   pool->live.erase(it);  // `used` stays: this call never lowers it
   pool->free.give({offset, offset + span}, std::nullopt);
   shrink_to_threshold(*pool, world);
-  erase_if_spent(pool->handle.value);
+  erase_if_spent(pool->handle.value, world);
   return DriverStatus::kSuccess;
+}
+
+DevicePtr PoolState::allocate_captured(std::uint64_t size, std::uint64_t capture) {
+  const DevicePtr ptr{next_captured_};
+  next_captured_ += checked_round_up(size, kPoolPiece).value_or(kPoolPiece) + kPoolPiece;
+  captured_[ptr.value] = {size, capture};
+  return ptr;
+}
+
+DriverStatus PoolState::free_captured(DevicePtr ptr, std::uint64_t capture) {
+  const auto it = captured_.find(ptr.value);
+  if (it == captured_.end() || it->second.capture != capture) return DriverStatus::kInvalidValue;
+  captured_.erase(it);
+  return DriverStatus::kSuccess;
+}
+
+bool PoolState::is_captured(const AddressRange& range, std::uint64_t capture) const {
+  auto it = captured_.upper_bound(range.base);
+  if (it == captured_.begin()) return false;
+  --it;
+  return it->second.capture == capture && AddressRange{it->first, it->second.size}.contains(range);
+}
+
+void PoolState::end_capture(std::uint64_t capture) {
+  for (auto it = captured_.begin(); it != captured_.end();)
+    it = it->second.capture == capture ? captured_.erase(it) : std::next(it);
 }
 
 // Gives back pieces without live or unsettled bytes, the highest first, outside `except`.
@@ -217,8 +255,7 @@ void PoolState::release_down_to(Pool& pool, std::uint64_t floor, bool keep_at_le
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
     const std::uint64_t first = checked_round_up(run->begin, kPoolPiece).value_or(UINT64_MAX);
     std::uint64_t end = run->end / kPoolPiece * kPoolPiece;
-    if (!pool.backed.spans().empty())
-      end = std::min(end, pool.backed.spans().rbegin()->second);
+    if (!pool.backed.spans().empty()) end = std::min(end, pool.backed.spans().rbegin()->second);
     for (std::uint64_t at = end; at > first; at -= kPoolPiece) {
       const std::uint64_t left = pool.reserved();
       if (left <= floor || (keep_at_least && left - kPoolPiece < floor)) return;
@@ -243,28 +280,21 @@ DriverStatus PoolState::trim(PoolHandle handle, std::uint64_t keep, PoolWorld& w
 }
 
 void PoolState::observed(std::uint64_t stream, std::uint64_t position, PoolWorld& world) {
-  observed([&](std::uint64_t other) { return other == stream ? position + 1 : 0; }, world);
-}
-
-void PoolState::observed(const std::function<std::uint64_t(std::uint64_t)>& known,
-                         PoolWorld& world) {
   for (auto it = pools_.begin(); it != pools_.end();) {
     Pool& pool = (it++)->second;
-    const bool concerned = std::any_of(pool.streams.begin(), pool.streams.end(),
-                                       [&](std::uint64_t stream) { return known(stream) != 0; });
-    if (!concerned) continue;
-    pool.free.settle([&](const StreamPoint& at) { return at.position < known(at.stream); });
+    if (pool.streams.count(stream) == 0) continue;
+    pool.free.settle(
+        [&](const StreamPoint& at) { return at.stream == stream && at.position <= position; });
     shrink_to_threshold(pool, world);
-    erase_if_spent(pool.handle.value);
+    erase_if_spent(pool.handle.value, world);
   }
 }
 
 void PoolState::forget_stream(std::uint64_t stream) {
   for (auto& [handle, pool] : pools_) {
-    const bool pending =
-        std::any_of(pool.free.extents().begin(), pool.free.extents().end(), [&](const auto& e) {
-          return e.second.freed && e.second.freed->stream == stream;
-        });
+    const bool pending = std::any_of(
+        pool.free.extents().begin(), pool.free.extents().end(),
+        [&](const auto& e) { return e.second.freed && e.second.freed->stream == stream; });
     if (!pending) pool.streams.erase(stream);
   }
 }
@@ -289,7 +319,9 @@ std::optional<PoolPlace> PoolState::block_at(DevicePtr address) const {
   --it;
   if (offset - it->first >= it->second.size) return std::nullopt;
   const std::uint64_t base = pool->window.base;
-  return PoolPlace{pool, &it->second, {base + it->first, it->second.size},
+  return PoolPlace{pool,
+                   &it->second,
+                   {base + it->first, it->second.size},
                    {base + it->first / kPoolPiece * kPoolPiece, kPoolPiece}};
 }
 
@@ -303,6 +335,12 @@ bool PoolState::is_backed(const AddressRange& range) const {
 std::uint64_t PoolState::live_blocks() const {
   std::uint64_t count = 0;
   for (const auto& [handle, pool] : pools_) count += pool.live.size();
+  return count;
+}
+
+std::uint64_t PoolState::made_pools() const {
+  std::uint64_t count = 0;
+  for (const auto& [handle, pool] : pools_) count += !pool.is_default && !pool.destroyed;
   return count;
 }
 

@@ -4,16 +4,14 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <optional>
-#include <set>
-#include <vector>
-
 #include <granule/backend_api/calls_vmm.hpp>
 #include <granule/backend_api/checked.hpp>
 #include <granule/backend_api/status.hpp>
 #include <granule/backend_api/types.hpp>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
 
 #include "pool_space.hpp"
 
@@ -32,6 +30,12 @@ class PoolWorld {
   virtual bool take(const Location& place, std::uint64_t bytes) = 0;
   /// Gives physical memory back.
   virtual void give(const Location& place, std::uint64_t bytes) = 0;
+  /// Bytes of addresses that a pool gets, in whole units of 64 MiB: twice the device memory.
+  virtual std::uint64_t window_size() const = 0;
+  /// Takes addresses for a window; false, without effect, if something lies there.
+  virtual bool claim(const AddressRange& window) = 0;
+  /// The pool of a window is gone, its addresses are free.
+  virtual void unclaim(const AddressRange& window) = 0;
 };
 
 /// Which of the places that the rules allow serves a request: a policy input.
@@ -104,17 +108,24 @@ struct PoolPlace {
   AddressRange piece;  // the physical piece under its first byte
 };
 
+/// Memory that a captured allocation stands for. It never becomes real: nothing launches graphs.
+struct GraphBlock {
+  std::uint64_t size = 0;
+  std::uint64_t capture = 0;  // the capture that it was made in
+};
+
 /// All pools of the process.
 class PoolState {
  public:
-  /// Windows are `window_size` bytes and lie one behind the other from `base` up.
-  PoolState(std::uint64_t base = std::uint64_t{0x600000000000},
-            std::uint64_t window_size = std::uint64_t{128} << 30);
+  /// A deviating driver: the threshold falls back to 0 when an empty pool grows.
+  void forget_thresholds(bool on) { forget_thresholds_ = on; }
 
   // Pools. Calls about a pool that does not exist or is destroyed find null.
-  PoolHandle create(const AllocationProperties& properties, std::uint64_t max_size);
-  PoolHandle default_pool(DeviceId device);
-  PoolHandle current_pool(DeviceId device);
+  /// Null if there are no addresses left. The properties are taken as they are.
+  PoolHandle create(const AllocationProperties& properties, std::uint64_t max_size,
+                    PoolWorld& world);
+  PoolHandle default_pool(DeviceId device, PoolWorld& world);
+  PoolHandle current_pool(DeviceId device, PoolWorld& world);
   void set_current(DeviceId device, PoolHandle pool);
   DriverStatus destroy(PoolHandle pool, PoolWorld& world);
   Pool* find(PoolHandle pool);
@@ -131,12 +142,17 @@ class PoolState {
   /// cuMemFree of a block: ordered behind nothing, never counted.
   DriverStatus free_now(DevicePtr ptr, PoolWorld& world);
 
+  // Nodes of captures.
+  DevicePtr allocate_captured(std::uint64_t size, std::uint64_t capture);
+  /// INVALID_VALUE unless `ptr` was made, and not freed, in the same capture.
+  DriverStatus free_captured(DevicePtr ptr, std::uint64_t capture);
+  /// Whether all of the range lies in one block of that capture.
+  bool is_captured(const AddressRange& range, std::uint64_t capture) const;
+  void end_capture(std::uint64_t capture);
+
   // What the host has come to know.
   /// The host waited for `stream` up to `position`, or destroyed it with all of it done.
   void observed(std::uint64_t stream, std::uint64_t position, PoolWorld& world);
-  /// The same for many streams at once: `known` gives, for a stream, the number of positions that
-  /// the host has seen (all below it), 0 for a stream that it learned nothing of.
-  void observed(const std::function<std::uint64_t(std::uint64_t)>& known, PoolWorld& world);
   /// The stream exists no more.
   void forget_stream(std::uint64_t stream);
   /// Takes the idle memory of every pool at `place`, as a request under pressure does. Returns the
@@ -152,6 +168,8 @@ class PoolState {
   bool is_backed(const AddressRange& range) const;
   const std::map<std::uint64_t, Pool>& pools() const { return pools_; }
   std::uint64_t live_blocks() const;
+  /// Pools made by `create` and not destroyed.
+  std::uint64_t made_pools() const;
 
  private:
   Pool* owner_of(DevicePtr ptr);
@@ -160,17 +178,19 @@ class PoolState {
   void release_down_to(Pool& pool, std::uint64_t floor, bool keep_at_least, Span except,
                        PoolWorld& world);
   void shrink_to_threshold(Pool& pool, PoolWorld& world);
-  void erase_if_spent(std::uint64_t handle);
-  AddressRange next_window() const;
+  void erase_if_spent(std::uint64_t handle, PoolWorld& world);
+  std::optional<AddressRange> claim_window(PoolWorld& world) const;
+  void move_window(Pool& pool, std::uint64_t address, PoolWorld& world);
 
-  std::uint64_t base_ = 0;
-  std::uint64_t window_size_ = 0;
-  std::uint64_t next_handle_ = 0;
-  std::uint64_t next_block_ = 0;
-  std::map<std::uint64_t, Pool> pools_;              // by handle, destroyed ones with memory too
-  std::map<std::uint64_t, std::uint64_t> windows_;   // base -> handle
-  std::map<std::int32_t, PoolHandle> defaults_;      // by device
-  std::map<std::int32_t, PoolHandle> current_;       // by device, where it is not the default
+  bool forget_thresholds_ = false;
+  std::uint64_t next_handle_ = 0x5001;
+  std::uint64_t next_block_ = 1;
+  std::map<std::uint64_t, Pool> pools_;             // by handle, destroyed ones with memory too
+  std::map<std::uint64_t, std::uint64_t> windows_;  // base -> handle
+  std::map<std::uint64_t, GraphBlock> captured_;    // by address
+  std::uint64_t next_captured_ = std::uint64_t{1} << 47;  // above all other addresses
+  std::map<std::int32_t, PoolHandle> defaults_;           // by device
+  std::map<std::int32_t, PoolHandle> current_;            // by device, where it is not the default
 };
 
 }  // namespace granule::model

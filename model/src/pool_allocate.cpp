@@ -54,6 +54,7 @@ bool PoolState::back(Pool& pool, Span range, PoolWorld& world) {
 // even that is too little the pool keeps what it got (its threshold decides for how long).
 bool PoolState::grow(Pool& pool, Span target, PoolWorld& world) {
   const Span pieces = outer_pieces(target);
+  if (forget_thresholds_ && pool.reserved() == 0) pool.threshold = 0;
   const auto need = [&] {
     std::uint64_t bytes = 0;
     for (const Span& gap : pool.backed.missing(pieces)) bytes += gap.size();
@@ -86,6 +87,8 @@ PoolGrant PoolState::allocate(PoolHandle handle, const PoolRequest& request, Poo
   const auto span = checked_round_up(request.size, kPoolUnit);
   if (!span || *span > pool->window.size) return {DriverStatus::kOutOfMemory, {}, {}};
   pool->streams.insert(request.at.stream);
+  if (request.placement.kind == PoolPlacement::Kind::kFollow)
+    move_window(*pool, request.placement.value, world);
 
   const FreeMap::Usable usable = [&](const StreamPoint& freed) {
     if (freed.stream == request.at.stream) return true;
@@ -111,8 +114,8 @@ PoolGrant PoolState::allocate(PoolHandle handle, const PoolRequest& request, Poo
   }
   PoolGrant grant;
   if (!start && pool->internal_dependencies) {
-    start = choose(fits(backed_parts(pool->free.runs(any), pool->backed), *span),
-                   request.placement);
+    start =
+        choose(fits(backed_parts(pool->free.runs(any), pool->backed), *span), request.placement);
   }
   if (!start) {
     shrink_to_threshold(*pool, world);

@@ -23,7 +23,11 @@ class FakeWorld final : public PoolWorld {
     return true;
   }
   void give(const Location&, std::uint64_t bytes) override { left += bytes; }
+  std::uint64_t window_size() const override { return 16 * kGiB; }
+  bool claim(const AddressRange& window) override { return windows.insert(window.base).second; }
+  void unclaim(const AddressRange& window) override { windows.erase(window.base); }
 
+  std::set<std::uint64_t> windows;
   std::set<StreamPoint> run;
   std::set<std::pair<std::uint64_t, StreamPoint>> order;
   std::uint64_t left = 8 * kGiB;
@@ -44,7 +48,7 @@ class PoolBook : public ::testing::Test {
 
   PoolState pools;
   FakeWorld world;
-  PoolHandle pool = pools.create({}, 0);
+  PoolHandle pool = pools.create({}, 0, world);
   PoolGrant grant;
   std::uint64_t position = 0;
 };
