@@ -1,0 +1,106 @@
+// Fault injection: a backend that refuses chosen calls, or makes them and reports them as failed.
+// What to fail is data (FaultRule), so that programs, generators and sweeps can hold it.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <granule/backend_api/backend.hpp>
+#include <granule/backends/origin.hpp>
+
+namespace granule::fault {
+
+/// When an injected failure is reported.
+enum class Timing : std::uint8_t {
+  kBefore,  // the call is refused; the inner backend never sees it
+  kAfter,   // the call is made, its outputs are poisoned and it is reported as failed
+};
+
+/// Which calls of a kind are meant.
+enum class Condition : std::uint8_t {
+  kNone,
+  kRdma,  // the call asks for memory that can be registered for GPUDirect RDMA
+};
+
+/// "Fail the nth matching call, and the times - 1 after it, with that status."
+struct FaultRule {
+  static constexpr std::uint64_t kAlways = UINT64_MAX;
+
+  /// Nothing: any driver call (harness calls and close(2) are none).
+  std::optional<CallKind> call = std::nullopt;
+  Condition condition = Condition::kNone;
+  std::uint64_t nth = 1;    // counted from 1, from when the rule was added
+  std::uint64_t times = 1;  // kAlways: all from the nth on
+  DriverStatus status = DriverStatus::kUnknown;
+  Timing timing = Timing::kBefore;
+};
+
+/// True if the rule looks at such a call at all (whatever its number).
+bool matches(const FaultRule& rule, const Call& call) noexcept;
+
+/// A call that was made although its caller was told that it failed.
+struct Orphan {
+  std::size_t rule = 0;  // number that add() gave
+  Call actual;           // with the outputs that the caller never saw
+};
+
+/// Refuses or falsifies calls by rules. Only calls of the library and of the program count towards
+/// rules and can fail; those with CallOrigin::kHarness pass. Every failed call, injected or not,
+/// leaves here with poisoned outputs. A call answered kWouldBlock had no effect and is not counted.
+/// Thread-safe; the inner backend is called without the lock.
+class FaultBackend final : public Backend {
+ public:
+  explicit FaultBackend(Backend& inner) noexcept : inner_(inner) {}
+
+  DriverStatus execute(Call& call) noexcept override;
+
+  /// Adds a rule and returns its number. Where several rules fire on one call, the first decides.
+  std::size_t add(const FaultRule& rule);
+  /// Lifts all rules and the hint switch. Numbers start again from 0.
+  void clear();
+  /// Address hints are granted elsewhere: no reservation lands where it was asked for.
+  void set_ignore_hints(bool on);
+
+  /// How many calls that rule has failed since it was added; 0 for an unknown number.
+  std::uint64_t fired(std::size_t rule) const;
+  /// How many calls that rule has looked at.
+  std::uint64_t seen(std::size_t rule) const;
+  /// How many calls were failed by any rule, lifted ones included.
+  std::uint64_t fired_in_all() const;
+  /// Calls of the library and the program so far, failed ones included.
+  std::uint64_t counted_calls() const;
+  /// The calls made but reported as failed since the last take; a ledger leaves them out.
+  std::vector<Orphan> take_orphans();
+
+ private:
+  struct Entry {
+    FaultRule rule;
+    std::uint64_t seen = 0;
+    std::uint64_t fired = 0;
+  };
+  struct Decision {
+    std::optional<std::size_t> rule;
+    DriverStatus status = DriverStatus::kSuccess;
+    Timing timing = Timing::kBefore;
+    std::uint64_t generation = 0;
+  };
+
+  Decision decide(const Call& call);
+  void undo_count(const Call& call, const Decision& decision);
+  void undo_firing(const Decision& decision);
+  bool ignores_hints() const;
+  DriverStatus forward(Call& call);
+
+  Backend& inner_;
+  mutable std::mutex mutex_;
+  std::vector<Entry> rules_;
+  std::vector<Orphan> orphans_;
+  std::uint64_t generation_ = 0;  // of the rule list; moves with clear()
+  std::uint64_t counted_ = 0;
+  std::uint64_t fired_in_all_ = 0;
+  bool ignore_hints_ = false;
+};
+
+}  // namespace granule::fault

@@ -1,0 +1,81 @@
+# Functions that every folder's CMakeLists uses: a library, a test program, and what all share.
+include(GNUInstallDirs)
+
+add_library(granule_build_flags INTERFACE)
+target_compile_features(granule_build_flags INTERFACE cxx_std_20)
+target_compile_options(
+  granule_build_flags
+  INTERFACE -Wall
+            -Wextra
+            -Wconversion
+            -Wshadow
+            -Wnon-virtual-dtor
+            -Woverloaded-virtual
+            $<$<BOOL:${GRANULE_WARNINGS_AS_ERRORS}>:-Werror>)
+if(GRANULE_SANITIZE)
+  target_compile_options(granule_build_flags INTERFACE -fsanitize=${GRANULE_SANITIZE}
+                                                       -fno-omit-frame-pointer)
+  target_link_options(granule_build_flags INTERFACE -fsanitize=${GRANULE_SANITIZE})
+  if(GRANULE_SANITIZE MATCHES "undefined")
+    target_compile_options(granule_build_flags INTERFACE -fno-sanitize-recover=undefined)
+  endif()
+endif()
+if(GRANULE_COVERAGE)
+  target_compile_options(granule_build_flags INTERFACE --coverage)
+  target_link_options(granule_build_flags INTERFACE --coverage)
+endif()
+
+# granule_library(NAME [INCLUDE DIR...] [SOURCES ...] [LINK target...] [PRIVATE_INCLUDE DIR...]
+#                 [NO_INSTALL])
+# Makes library granule_NAME with alias granule::NAME. All headers under the INCLUDE directories
+# are its public ones and are installed. LINK targets are public dependencies.
+function(granule_library name)
+  cmake_parse_arguments(arg "NO_INSTALL" "" "INCLUDE;SOURCES;LINK;PRIVATE_INCLUDE" ${ARGN})
+  set(target granule_${name})
+  add_library(${target} ${arg_SOURCES})
+  add_library(granule::${name} ALIAS ${target})
+  set_target_properties(
+    ${target}
+    PROPERTIES EXPORT_NAME ${name}
+               POSITION_INDEPENDENT_CODE ON
+               CXX_VISIBILITY_PRESET hidden
+               VISIBILITY_INLINES_HIDDEN ON
+               DEFINE_SYMBOL ""
+               VERSION ${PROJECT_VERSION}
+               SOVERSION ${PROJECT_VERSION_MAJOR})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_link_libraries(${target} PUBLIC ${arg_LINK}
+                                  PRIVATE $<BUILD_INTERFACE:granule_build_flags>)
+  target_include_directories(${target} PRIVATE ${arg_PRIVATE_INCLUDE})
+  set(headers)
+  set(bases)
+  foreach(dir IN LISTS arg_INCLUDE)
+    get_filename_component(dir ${dir} ABSOLUTE)
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS ${dir}/*.hpp ${dir}/*.h ${dir}/*.def)
+    list(APPEND headers ${found})
+    list(APPEND bases ${dir})
+  endforeach()
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${bases} FILES ${headers})
+  if(NOT arg_NO_INSTALL)
+    set_property(GLOBAL APPEND PROPERTY GRANULE_INSTALLED_LIBRARIES ${name})
+  endif()
+endfunction()
+
+# granule_test(NAME SOURCES ... [LINK target...] [PRIVATE_INCLUDE DIR...] [LABELS ...]
+#              [ARGS ...] [NO_CTEST])
+# A GoogleTest program with gtest_main. It is one ctest entry, so that the cost of starting and of
+# compiling headers is paid once a folder; --gtest_filter picks a test.
+function(granule_test name)
+  if(NOT GRANULE_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "NO_CTEST" "" "SOURCES;LINK;PRIVATE_INCLUDE;LABELS;ARGS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gtest GTest::gtest_main
+                                        granule_build_flags)
+  target_include_directories(${name} PRIVATE ${arg_PRIVATE_INCLUDE})
+  if(NOT arg_NO_CTEST)
+    add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
+    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600)
+  endif()
+endfunction()
