@@ -45,9 +45,9 @@ bool equal_inputs(const T& a, const T& b) {
 
 std::string_view name_of(ObjectKind kind) noexcept {
   static constexpr std::array<std::string_view, 13> kNames{
-      "none",          "reservation", "allocation handle", "mapping", "descriptor",
-      "plain memory",  "pinned memory", "pool",            "pool block", "stream",
-      "event",         "context",     "graph"};
+      "none",          "reservation", "allocation handle", "mapping", "descriptor", "plain memory",
+      "pinned memory", "pool",        "pool block",        "stream",  "event",      "context",
+      "graph"};
   const auto index = static_cast<std::size_t>(kind);
   return index < kNames.size() ? kNames[index] : "none";
 }

@@ -199,9 +199,9 @@ struct LaunchKernel {
   std::uint64_t landing = 0;
   static constexpr auto fields() {
     using C = LaunchKernel;
-    return std::tuple{in("kind", &C::kind),         in("value", &C::value),
-                      address("ptr", &C::ptr),      bytes("size", &C::size),
-                      in("for", &C::duration_ns),   on_stream("on", &C::stream),
+    return std::tuple{in("kind", &C::kind),       in("value", &C::value),
+                      address("ptr", &C::ptr),    bytes("size", &C::size),
+                      in("for", &C::duration_ns), on_stream("on", &C::stream),
                       in("landing", &C::landing)};
   }
 };

@@ -36,7 +36,9 @@ struct AddressRange {
   std::uint64_t base = 0;
   std::uint64_t size = 0;
   constexpr std::uint64_t end() const { return checked_add(base, size).value_or(UINT64_MAX); }
-  constexpr bool contains(std::uint64_t address) const { return address >= base && address < end(); }
+  constexpr bool contains(std::uint64_t address) const {
+    return address >= base && address < end();
+  }
   constexpr bool contains(const AddressRange& other) const {
     return other.base >= base && other.end() <= end();
   }

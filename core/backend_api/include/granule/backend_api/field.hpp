@@ -93,7 +93,7 @@ enum class CallFamily : std::uint8_t {
 };
 
 struct CallInfo {
-  std::string_view name;       // the driver's name, or our own for kHarness
+  std::string_view name;  // the driver's name, or our own for kHarness
   CallFamily family;
   std::int32_t since = 11020;  // first CUDA version with it, as cuDriverGetVersion counts
 };

@@ -36,8 +36,8 @@ struct Error {
   ErrorCode code = ErrorCode::kDriver;
   Exhausted exhausted = Exhausted::kNone;
   DriverStatus driver = DriverStatus::kSuccess;  // what the driver said, if it was asked
-  std::string_view call;    // name of the driver call that failed; static storage; may be empty
-  std::string_view detail;  // what was expected, or what to do; static storage; may be empty
+  std::string_view call;        // name of the driver call that failed; static storage; may be empty
+  std::string_view detail;      // what was expected, or what to do; static storage; may be empty
   std::uint64_t wanted = 0;     // bytes asked for, where that says something
   std::uint64_t available = 0;  // bytes that were to be had
   std::uint64_t object = 0;     // address or handle concerned
