@@ -26,11 +26,11 @@ if(GRANULE_COVERAGE)
 endif()
 
 # granule_library(NAME [INCLUDE DIR...] [SOURCES ...] [LINK target...] [PRIVATE_INCLUDE DIR...]
-#                 [NO_INSTALL])
+#                 [EXCLUDE regex] [NO_INSTALL])
 # Makes library granule_NAME with alias granule::NAME. All headers under the INCLUDE directories
-# are its public ones and are installed. LINK targets are public dependencies.
+# are its public ones and are installed, but those that match EXCLUDE. LINK targets are public dependencies.
 function(granule_library name)
-  cmake_parse_arguments(arg "NO_INSTALL" "" "INCLUDE;SOURCES;LINK;PRIVATE_INCLUDE" ${ARGN})
+  cmake_parse_arguments(arg "NO_INSTALL" "EXCLUDE" "INCLUDE;SOURCES;LINK;PRIVATE_INCLUDE" ${ARGN})
   set(target granule_${name})
   add_library(${target} ${arg_SOURCES})
   add_library(granule::${name} ALIAS ${target})
@@ -52,6 +52,9 @@ function(granule_library name)
   foreach(dir IN LISTS arg_INCLUDE)
     get_filename_component(dir ${dir} ABSOLUTE)
     file(GLOB_RECURSE found CONFIGURE_DEPENDS ${dir}/*.hpp ${dir}/*.h ${dir}/*.def)
+    if(arg_EXCLUDE)
+      list(FILTER found EXCLUDE REGEX "${arg_EXCLUDE}")
+    endif()
     list(APPEND headers ${found})
     list(APPEND bases ${dir})
   endforeach()
