@@ -148,6 +148,7 @@ class RangeHolder {
 
  private:
   friend class Buffer;
+  friend class detail::ResourceCore;
   explicit RangeHolder(Buffer held) : held_(std::move(held)) {}
   Buffer held_;
 };

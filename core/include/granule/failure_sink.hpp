@@ -15,7 +15,6 @@ enum class FailureKind : std::uint8_t {
   kParked,             // a release would have disturbed a capture, or could not wait: kept mapped
   kWaitSkipped,        // the context has a sticky error: released without waiting (S32)
   kUndoFailed,         // undoing a failed operation failed in turn
-  kPropertyDropped,    // an optional property was refused once and is not asked for again
 };
 
 /// One report. Plain values; valid after the call.

@@ -1,0 +1,102 @@
+// allocate: a fresh range, or an empty buffer.
+#include <algorithm>
+
+#include "context_scope.hpp"
+#include "extend.hpp"
+
+namespace granule::detail {
+
+Buffer ResourceCore::make_buffer(Record* record) {
+  {
+    const Lock lock(mutex_);
+    open_.push_back(*record);
+  }
+  ref();
+  return Buffer(this, record);
+}
+
+Result<Record*> ResourceCore::new_record(const Stream& stream) {
+  Record* record = make<Record>(driver_.runtime());
+  if (!record) return host_memory_error(sizeof(Record));
+  record->primary.stream = stream;
+  return record;
+}
+
+// The access list of a new chunk: the resource's, or one made from the options of this call.
+// Counted; null with `error` set if there is no host memory.
+AccessList* ResourceCore::access_for(const GrowOptions* call, Error* error) {
+  const Lock lock(mutex_);
+  if (!call || (!call->self_access && !call->peer_access && !call->peers)) {
+    ++access_->refs;
+    return access_;
+  }
+  VmmOptions merged = options_;
+  if (call->self_access) merged.self_access = *call->self_access;
+  if (call->peer_access) merged.peer_access = *call->peer_access;
+  if (call->peers) merged.peers = *call->peers;
+  AccessList* list = intern(access_entries(merged));
+  if (!list) *error = host_memory_error(sizeof(AccessList));
+  return list;
+}
+
+namespace {
+
+Status clear(const Driver& driver, const Stream& stream, std::uint64_t base, std::uint64_t size) {
+  MemsetD8Async fill{DevicePtr{base}, 0, size, stream.handle()};
+  DriverStatus status = DriverStatus::kSuccess;
+  if (stream.kind() == StreamKind::kCreated) {
+    status = driver.call(fill);
+  } else {
+    ContextScope scope(driver, stream);
+    if (!scope.status().ok()) return scope.status();
+    status = driver.call(fill);
+  }
+  if (status == DriverStatus::kSuccess) return {};
+  return driver_error(status, kind_of<MemsetD8Async>, base);
+}
+
+}  // namespace
+
+Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
+                                      const AllocateOptions& options) {
+  if (options.at.value % std::max(alignment_, granularity_) != 0)
+    return make_error(ErrorCode::kInvalidArgument,
+                      "`at` must be a multiple of the granularity and of the alignment");
+  const auto rounded = checked_round_up(size, granularity_);
+  const auto capacity = checked_round_up(std::max(options.capacity, size), granularity_);
+  if (!rounded || !capacity)
+    return make_error(ErrorCode::kOverflow, "the size wraps when rounded up to whole granules");
+  Result<Record*> made = new_record(stream);
+  if (!made) return made.error();
+  RecordHold record(*this, *made);
+  if (*rounded == 0) return make_buffer(record.release());
+  if (Status fits = check_size(*rounded); !fits) return fits.error();
+
+  collect(UINT64_MAX, kReapsPerOperation);
+  if (options.zero) {
+    // A clear on a capturing stream would become a node of the graph and not run now.
+    if (Status may = refuse_if_capturing(*record.get()); !may) return may.error();
+  }
+  Error error;
+  AccessList* access = access_for(nullptr, &error);
+  if (!access) return error;
+  ExtendRequest request;
+  request.add = *rounded;
+  request.capacity = *capacity;
+  request.hint = options.at.value;
+  request.access = access;
+  request.rdma = options_.rdma;
+  const AccessHold hold(*this, access);
+  Result<Extension> fresh = extend(request);
+  if (!fresh) return fresh.error();
+  if (options.zero) {
+    if (Status cleared = clear(driver_, stream, fresh->base, *rounded); !cleared)
+      return cleared.error();
+  }
+  record->base = fresh->base;
+  record->size = *rounded;
+  record->last = fresh->chain.release();
+  return make_buffer(record.release());
+}
+
+}  // namespace granule::detail

@@ -1,0 +1,157 @@
+// The library looking at itself: statistics, invariants, and views for pictures and ledgers.
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "resource_core.hpp"
+
+namespace granule::detail {
+namespace {
+
+void add_chain(const Record& record, std::uint32_t mark, std::uint64_t* bytes) {
+  for (const Mapping* mapping = record.last; mapping; mapping = mapping->prev) {
+    Chunk& chunk = *mapping->chunk;
+    if (chunk.mark == mark || !chunk.handle || !chunk.charged) continue;
+    chunk.mark = mark;
+    *bytes += chunk.size;
+  }
+}
+
+}  // namespace
+
+Statistics ResourceCore::statistics() {
+  const Lock lock(mutex_);
+  Statistics sum;
+  ++walk_;
+  for (const Record& record : open_) {
+    ++sum.buffers;
+    add_chain(record, walk_, &sum.live);
+  }
+  for (const Record& record : pending_)
+    (record.state == RecordState::kParked ? sum.parked : sum.retired) += record.size;
+  ++walk_;
+  for (const Reservation& reservation : reservations_) {
+    ++sum.reservations;
+    sum.reserved += reservation.size;
+    for (const Mapping& mapping : reservation.mappings) {
+      const bool quarantined = mapping.state == MappingState::kQuarantined;
+      if (quarantined) sum.quarantined += mapping.size;
+      if (quarantined || mapping.state == MappingState::kMapped) {
+        ++sum.mappings;
+        sum.mapped += mapping.size;
+      }
+      if (mapping.chunk && mapping.chunk->handle && mapping.chunk->mark != walk_) {
+        mapping.chunk->mark = walk_;
+        ++sum.handles;
+      }
+    }
+  }
+  sum.charged = charged_;
+  sum.leaked_handles = leaked_handles_;
+  sum.leaked_handle_bytes = leaked_handle_bytes_;
+  sum.leaked_reservations = leaked_reservations_;
+  return sum;
+}
+
+void ResourceCore::for_each_mapping(
+    const std::function<void(const VirtualMemoryResource::MappingView&)>& visit) {
+  const Lock lock(mutex_);
+  for (const Reservation& reservation : reservations_)
+    for (const Mapping& mapping : reservation.mappings) {
+      VirtualMemoryResource::MappingView view;
+      view.base = DevicePtr{mapping.base};
+      view.size = mapping.size;
+      view.reservation = DevicePtr{reservation.base};
+      view.reservation_size = reservation.size;
+      if (mapping.chunk) {
+        view.handle = mapping.chunk->handle;
+        view.access = &mapping.chunk->access->entries;
+      }
+      view.quarantined = mapping.state == MappingState::kQuarantined;
+      view.mapped = view.quarantined || mapping.state == MappingState::kMapped;
+      visit(view);
+    }
+}
+
+namespace {
+
+// One audit: counts recomputed from the links and compared with those kept.
+class Audit {
+ public:
+  void expect(bool holds, std::string_view what, std::uint64_t where) {
+    if (holds || !first_.empty()) return;
+    first_ = std::string(what) + " at " + std::to_string(where);
+  }
+  std::string first() const { return first_; }
+
+ private:
+  std::string first_;
+};
+
+void count_links(const RecordList& records) {
+  for (const Record& record : records)
+    if (record.last) ++record.last->links;
+}
+
+void audit_record(const Record& record, std::uint64_t granularity, Audit& audit) {
+  std::uint64_t end = record.base + record.size;
+  for (const Mapping* mapping = record.last; mapping; mapping = mapping->prev) {
+    audit.expect(mapping->end() == end, "a range has a gap", mapping->base);
+    audit.expect(mapping->refs != 0, "I4: a range holds a mapping without a count", mapping->base);
+    audit.expect(mapping->chunk && mapping->chunk->size == mapping->size,
+                 "a mapping differs from its chunk in size", mapping->base);
+    const bool suspended = mapping->state == MappingState::kSuspended;
+    audit.expect(record.suspended || mapping->state == MappingState::kMapped,
+                 "a buffer that is open is not mapped", mapping->base);
+    audit.expect(!suspended || record.suspended, "a mapping is suspended, its buffer not",
+                 mapping->base);
+    end = mapping->base;
+  }
+  audit.expect(end == record.base, "a range does not begin at its buffer's address", record.base);
+  audit.expect(record.size % granularity == 0, "I11: a size is no whole granule", record.base);
+}
+
+}  // namespace
+
+std::string ResourceCore::check_invariants() {
+  const Lock lock(mutex_);
+  Audit audit;
+  std::uint64_t charged = leaked_handle_bytes_;
+  ++walk_;
+  for (Reservation& reservation : reservations_)
+    for (Mapping& mapping : reservation.mappings) mapping.links = 0;
+  for (Reservation& reservation : reservations_)
+    for (Mapping& mapping : reservation.mappings)
+      if (mapping.prev) ++mapping.prev->links;
+  for (const RecordList* list : {&open_, &pending_}) {
+    count_links(*list);
+    for (const Record& record : *list) audit_record(record, granularity_, audit);
+  }
+  for (const Reservation& reservation : reservations_) {
+    std::uint64_t end = reservation.base;
+    std::uint64_t count = 0;
+    for (const Mapping& mapping : reservation.mappings) {
+      ++count;
+      audit.expect(mapping.base >= end && mapping.end() <= reservation.end(),
+                   "I2: mappings overlap or leave their reservation", mapping.base);
+      audit.expect(mapping.reservation == &reservation, "a mapping lies in another's reservation",
+                   mapping.base);
+      end = mapping.end();
+      const bool quarantined = mapping.state == MappingState::kQuarantined;
+      audit.expect(mapping.refs == mapping.links || quarantined, "I4: a mapping's count is off",
+                   mapping.base);
+      Chunk* const chunk = mapping.chunk;
+      if (!chunk || chunk->mark == walk_) continue;
+      chunk->mark = walk_;
+      audit.expect(chunk->size % granularity_ == 0, "I11: a chunk is no whole granule",
+                   mapping.base);
+      if (chunk->charged && chunk->handle) charged += chunk->size;
+    }
+    audit.expect(reservation.refs == count, "I2: a reservation's count is off", reservation.base);
+    audit.expect(count != 0, "I1: a reservation holds nothing and was not freed", reservation.base);
+  }
+  audit.expect(charged == charged_, "I14: the budget differs from the chunks held", charged_);
+  return audit.first();
+}
+
+}  // namespace granule::detail

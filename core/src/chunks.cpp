@@ -1,0 +1,141 @@
+// Physical memory: the budget gate (I14), cuMemCreate and cuMemRelease, access lists.
+#include <atomic>
+
+#include "resource_core.hpp"
+
+namespace granule::detail {
+namespace {
+
+std::uint64_t next_origin() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+Error exhausted(Exhausted what, std::uint64_t wanted, std::uint64_t available,
+                std::string_view detail) {
+  Error error = make_error(ErrorCode::kOutOfMemory, detail);
+  error.exhausted = what;
+  error.wanted = wanted;
+  error.available = available;
+  return error;
+}
+
+}  // namespace
+
+// A request that no release could ever satisfy is refused before any call: the driver would empty
+// every pool of the process on its way to the same answer (S55).
+Status ResourceCore::check_size(std::uint64_t size) const {
+  const std::uint64_t total =
+      properties_.location.type == LocationType::kDevice ? caps_.device.total_memory : 0;
+  if (total != 0 && size > total)
+    return exhausted(Exhausted::kDevice, size, total, "more than the device has in all");
+  if (size > options_.limit)
+    return exhausted(Exhausted::kBudget, size, options_.limit, "more than the resource's limit");
+  return {};
+}
+
+Status ResourceCore::charge(std::uint64_t size) {
+  const Lock lock(mutex_);
+  const std::uint64_t room = options_.limit - charged_;
+  if (size > room)
+    return exhausted(Exhausted::kBudget, size, room, "the resource's limit is reached");
+  charged_ += size;
+  return {};
+}
+
+void ResourceCore::uncharge(std::uint64_t size) {
+  const Lock lock(mutex_);
+  charged_ -= size;
+}
+
+// The record of the chunk is made before the driver call that fills it, and the budget is charged
+// before either: nothing can fail between the memory and its owner.
+Result<ChunkRef> ResourceCore::create_chunk(const ChunkRequest& request) {
+  Fresh<Chunk> chunk(driver_.runtime());
+  if (!chunk) return host_memory_error(sizeof(Chunk));
+  if (Status gate = charge(request.size); !gate) return gate.error();
+
+  MemCreate create;
+  create.size = request.size;
+  create.properties = properties_;
+  create.properties.rdma = request.rdma ? 1 : 0;
+  const DriverStatus status = driver_.vmm(create);
+  if (status != DriverStatus::kSuccess) {
+    uncharge(request.size);
+    Error error = driver_error(status, kind_of<MemCreate>);
+    error.wanted = request.size;
+    return error;
+  }
+  chunk->handle = create.handle;
+  chunk->size = request.size;
+  chunk->origin = next_origin();
+  chunk->rdma = request.rdma;
+  chunk->refs = 1;
+  const Lock lock(mutex_);
+  chunk->access = request.access;
+  ++request.access->refs;
+  return ChunkRef(*this, chunk.release());
+}
+
+void ResourceCore::drop_chunk(Chunk* chunk) noexcept {
+  {
+    const Lock lock(mutex_);
+    if (--chunk->refs != 0) return;
+  }
+  DriverStatus status = DriverStatus::kSuccess;
+  if (chunk->handle) {
+    MemRelease release{chunk->handle};
+    status = driver_.vmm(release);
+  }
+  {
+    const Lock lock(mutex_);
+    if (status == DriverStatus::kSuccess) {
+      if (chunk->charged && chunk->handle) pass_on_charge(*chunk);
+    } else {
+      // Still held as far as anybody knows: it stays charged.
+      ++leaked_handles_;
+      leaked_handle_bytes_ += chunk->size;
+    }
+    drop_access(chunk->access);
+  }
+  if (status != DriverStatus::kSuccess)
+    report(FailureKind::kReleaseFailed,
+           driver_error(status, kind_of<MemRelease>, chunk->handle.value), 0, chunk->size);
+  unmake(driver_.runtime(), chunk);
+}
+
+// With mutex_ held: memory that is held through another chunk as well stays charged there.
+void ResourceCore::pass_on_charge(const Chunk& chunk) {
+  Chunk* const other =
+      chunk.exported || chunk.imported ? holder_of(chunk.origin, &chunk) : nullptr;
+  if (other && !other->charged) {
+    other->charged = true;
+  } else {
+    charged_ -= chunk.size;
+  }
+}
+
+// With mutex_ held. Lists are few (one for the resource, one for each distinct per-call option),
+// so a walk finds an equal one.
+AccessList* ResourceCore::intern(const AccessEntries& entries) {
+  for (AccessList& list : access_lists_)
+    if (list.entries == entries) {
+      ++list.refs;
+      return &list;
+    }
+  AccessList* list = make<AccessList>(driver_.runtime());
+  if (!list) return nullptr;
+  list->entries = entries;
+  list->refs = 1;
+  access_lists_.push_back(*list);
+  return list;
+}
+
+// With mutex_ held.
+void ResourceCore::drop_access(AccessList* list) {
+  if (!list || --list->refs != 0) return;
+  access_lists_.erase(access_lists_.iterator_to(*list));
+  unmake(driver_.runtime(), list);
+}
+
+}  // namespace granule::detail

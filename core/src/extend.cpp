@@ -1,0 +1,200 @@
+// Adding one chunk to a range: in reserved room, in the addresses right behind, or by a move.
+// No byte is copied and nothing that the input maps is touched (I6). Everything made on the way is
+// owned by a reference; leaving early gives it back.
+#include "extend.hpp"
+
+namespace granule::detail {
+namespace {
+
+bool refused_property(const Error& error) {
+  return error.code == ErrorCode::kDriver && error.driver != DriverStatus::kWouldBlock &&
+         !is_sticky(error.driver);
+}
+
+}  // namespace
+
+Result<ResourceCore::Extension> ResourceCore::extend(const ExtendRequest& request) {
+  bool rdma = request.rdma != Wish::kNo;
+  if (request.rdma == Wish::kIfPossible) {
+    const Lock lock(mutex_);
+    rdma = !rdma_dropped_;
+  }
+  Result<Extension> first = with_room([&] { return extend_once(request, rdma); });
+  if (first.ok() || !rdma || request.rdma == Wish::kRequired || !refused_property(first.error()))
+    return first;
+  // The wish may be what was refused, at the create or only at the grant: once without it. If that
+  // works the wish is dropped for good, else it was something else.
+  Result<Extension> second = with_room([&] { return extend_once(request, false); });
+  if (!second.ok()) return first;
+  const Lock lock(mutex_);
+  rdma_dropped_ = true;
+  return second;
+}
+
+Result<ResourceCore::Extension> ResourceCore::extend_once(const ExtendRequest& request, bool rdma) {
+  Extension done;
+  if (!request.last) {
+    Result<ChainRef> chain = first_chunk(request, rdma);
+    if (!chain) return chain.error();
+    done.chain = std::move(*chain);
+    done.base = done.chain->base;
+    done.placement = Placement::kMoved;
+    return done;
+  }
+  bool refused = false;
+  Result<ChainRef> in_place = extend_in_place(request, rdma, &refused);
+  if (in_place.ok()) {
+    done.chain = std::move(*in_place);
+    done.base = request.base;
+    return done;
+  }
+  if (!refused) return in_place.error();
+  if (!request.may_move) {
+    Error error = make_error(ErrorCode::kOutOfMemory, "the addresses behind the buffer are taken");
+    error.exhausted = Exhausted::kAddresses;
+    error.wanted = request.add;
+    return error;
+  }
+  if (request.before_move) {
+    if (Status ready = request.before_move(request.before_move_argument); !ready)
+      return ready.error();
+  }
+  Result<ChainRef> moved = move_chain(request, rdma);
+  if (!moved) return moved.error();
+  done.chain = std::move(*moved);
+  done.base = done.chain->end() - (request.size + request.add);
+  done.placement = Placement::kMoved;
+  return done;
+}
+
+// With mutex_ held: is there reserved room for `size` bytes behind `last`? `at_end` tells that the
+// reservation ends there, so that the addresses behind it are worth a probe.
+bool ResourceCore::room_behind(const Mapping& last, std::uint64_t size, bool* at_end) {
+  const Reservation& reservation = *last.reservation;
+  *at_end = last.end() >= reservation.end();
+  if (*at_end || reservation.end() - last.end() < size) return false;
+  const auto next = reservation.mappings.lower_bound(last.end());
+  return next == reservation.mappings.end() || next->base >= last.end() + size;
+}
+
+// `refused` tells that the place, not the memory, was the trouble.
+Result<ChainRef> ResourceCore::extend_in_place(const ExtendRequest& request, bool rdma,
+                                               bool* refused) {
+  bool at_end = false;
+  bool room = false;
+  {
+    const Lock lock(mutex_);
+    room = room_behind(*request.last, request.add, &at_end);
+  }
+  const std::uint64_t behind = request.last->end();
+  if (room) return add_chunk(request.last, *request.last->reservation, behind, request, rdma, refused);
+  if (!at_end) {
+    *refused = true;
+    return make_error(ErrorCode::kOutOfMemory, "the room behind the range is taken");
+  }
+  // The probe asks for no alignment: that of whole reservations would make its hint illegal.
+  Result<ReservationRef> probe = reserve(request.add, 0, behind);
+  if (!probe) {
+    *refused = probe.error().exhausted != Exhausted::kHost;
+    return probe.error();
+  }
+  if ((*probe)->base != behind) {
+    *refused = true;
+    return make_error(ErrorCode::kOutOfMemory, "the addresses behind the range are taken");
+  }
+  return add_chunk(request.last, **probe, behind, request, rdma, refused);
+}
+
+// A new chunk mapped at `base` of `reservation`, on top of `below`.
+Result<ChainRef> ResourceCore::add_chunk(Mapping* below, Reservation& reservation,
+                                         std::uint64_t base, const ExtendRequest& request,
+                                         bool rdma, bool* refused) {
+  Fresh<Mapping> fresh(driver_.runtime());
+  if (!fresh) return host_memory_error(sizeof(Mapping));
+  fresh->reservation = &reservation;
+  fresh->base = base;
+  fresh->size = request.add;
+  fresh->refs = 1;
+  ChainRef mapping;
+  {
+    const Lock lock(mutex_);
+    if (!claim(*fresh.get())) {  // another thread was faster
+      *refused = true;
+      return make_error(ErrorCode::kOutOfMemory, "the room behind the range is taken");
+    }
+    fresh->prev = below;
+    if (below) ++below->refs;
+    mapping = ChainRef(*this, fresh.release());
+  }
+  Result<ChunkRef> chunk = create_chunk({request.add, request.access, rdma});
+  if (!chunk) return chunk.error();
+  {
+    const Lock lock(mutex_);
+    mapping->chunk = chunk->release();
+  }
+  if (Status mapped = map_chunk(*mapping.get()); !mapped) return mapped.error();
+  return mapping;
+}
+
+Result<ChainRef> ResourceCore::first_chunk(const ExtendRequest& request, bool rdma) {
+  Result<ReservationRef> reservation = reserve(request.capacity, alignment_, request.hint);
+  if (!reservation) return reservation.error();
+  bool refused = false;
+  return add_chunk(nullptr, **reservation, (*reservation)->base, request, rdma, &refused);
+}
+
+// Claims a place in `target` for each chunk of the range, at the same distances as now. What has
+// been claimed so far is left in `top`, also on failure. From the top down, because that is how a
+// range is linked.
+Status ResourceCore::draft_move(const ExtendRequest& request, Reservation& target, ChainRef* top) {
+  Mapping* above = nullptr;
+  for (Mapping* old = request.last; old; old = old->prev) {
+    Fresh<Mapping> fresh(driver_.runtime());
+    if (!fresh) return host_memory_error(sizeof(Mapping));
+    fresh->reservation = &target;
+    fresh->base = target.base + (old->base - request.base);
+    fresh->size = old->size;
+    fresh->refs = 1;
+    const Lock lock(mutex_);
+    fresh->chunk = old->chunk;
+    ++old->chunk->refs;
+    claim(*fresh.get());  // cannot fail: the reservation is new and ours alone
+    Mapping* const mapping = fresh.release();
+    if (above) {
+      above->prev = mapping;
+    } else {
+      *top = ChainRef(*this, mapping);
+    }
+    above = mapping;
+  }
+  return {};
+}
+
+// The whole range at a new address: every old chunk with its own size and access, then the new one.
+Result<ChainRef> ResourceCore::move_chain(const ExtendRequest& request, bool rdma) {
+  Result<ReservationRef> target = reserve(request.capacity, alignment_, 0);
+  if (!target) return target.error();
+  Result<ChunkRef> chunk = create_chunk({request.add, request.access, rdma});
+  if (!chunk) return chunk.error();
+  ChainRef top;
+  if (Status drafted = draft_move(request, **target, &top); !drafted) return drafted.error();
+  Fresh<Mapping> fresh(driver_.runtime());
+  if (!fresh) return host_memory_error(sizeof(Mapping));
+  fresh->reservation = target->get();
+  fresh->base = (*target)->base + request.size;
+  fresh->size = request.add;
+  fresh->refs = 1;
+  {
+    const Lock lock(mutex_);
+    claim(*fresh.get());  // as above
+    fresh->chunk = chunk->release();
+    fresh->prev = top.release();
+    top = ChainRef(*this, fresh.release());
+  }
+  // Nobody else knows this reservation yet, so its set is ours to walk: in ascending order.
+  for (Mapping& mapping : (*target)->mappings)
+    if (Status mapped = map_chunk(mapping); !mapped) return mapped.error();
+  return top;
+}
+
+}  // namespace granule::detail

@@ -1,0 +1,45 @@
+// What it takes to add one chunk to a range, and what comes of it. Private to the core.
+#pragma once
+
+#include "resource_core.hpp"
+
+namespace granule::detail {
+
+struct ResourceCore::ExtendRequest {
+  Mapping* last = nullptr;     // the range, pinned by the caller; null: a fresh range
+  std::uint64_t base = 0;      // its first address
+  std::uint64_t size = 0;      // its size
+  std::uint64_t add = 0;       // bytes of the new chunk
+  std::uint64_t capacity = 0;  // addresses to reserve for a fresh or moved range; at least size + add
+  std::uint64_t hint = 0;      // where a fresh range should lie
+  AccessList* access = nullptr;
+  Wish rdma = Wish::kNo;
+  bool may_move = true;
+  /// Asked before a move, once the addresses behind the range are known not to be had.
+  Status (*before_move)(void*) = nullptr;
+  void* before_move_argument = nullptr;
+};
+
+struct ResourceCore::Extension {
+  ChainRef chain;
+  std::uint64_t base = 0;
+  Placement placement = Placement::kKept;
+};
+
+/// Out of memory: reap what is done, then wait for the oldest pending free, and try again each
+/// time something came back; then say what ran out. Ends because each round ends a pending free.
+template <class Attempt>
+auto ResourceCore::with_room(Attempt&& attempt) -> decltype(attempt()) {
+  for (;;) {
+    auto result = attempt();
+    if (result.ok() || result.error().code != ErrorCode::kOutOfMemory ||
+        result.error().exhausted == Exhausted::kHost)
+      return result;
+    if (collect(UINT64_MAX, UINT64_MAX).ranges != 0) continue;
+    Result<bool> waited = wait_oldest();
+    if (!waited) return waited.error();
+    if (!*waited) return explain(result.error());
+  }
+}
+
+}  // namespace granule::detail

@@ -1,0 +1,170 @@
+// Addresses and mappings: reserve and free (I1, I2), map, unmap, quarantine (I13), chains.
+#include "resource_core.hpp"
+
+namespace granule::detail {
+
+Result<ReservationRef> ResourceCore::reserve(std::uint64_t size, std::uint64_t alignment,
+                                             std::uint64_t hint) {
+  Fresh<Reservation> fresh(driver_.runtime());
+  if (!fresh) return host_memory_error(sizeof(Reservation));
+  MemAddressReserve call;
+  call.size = size;
+  call.alignment = alignment;
+  call.hint = DevicePtr{hint};
+  const DriverStatus status = driver_.vmm(call);
+  if (status != DriverStatus::kSuccess) {
+    Error error = driver_error(status, kind_of<MemAddressReserve>, 0, Exhausted::kAddresses);
+    error.wanted = size;
+    return error;
+  }
+  fresh->base = call.ptr.value;
+  fresh->size = size;
+  fresh->refs = 1;
+  const Lock lock(mutex_);
+  Reservation* reservation = fresh.release();
+  reservations_.push_back(*reservation);
+  return ReservationRef(*this, reservation);
+}
+
+void ResourceCore::drop_reservation(Reservation* reservation) noexcept {
+  {
+    const Lock lock(mutex_);
+    if (--reservation->refs != 0) return;
+  }
+  MemAddressFree call{DevicePtr{reservation->base}, reservation->size};
+  const DriverStatus status = driver_.vmm(call);
+  {
+    const Lock lock(mutex_);
+    reservations_.erase(reservations_.iterator_to(*reservation));
+    if (status != DriverStatus::kSuccess) {
+      ++leaked_reservations_;
+      leaked_reserved_ += reservation->size;
+    }
+  }
+  if (status != DriverStatus::kSuccess)
+    report(FailureKind::kReleaseFailed,
+           driver_error(status, kind_of<MemAddressFree>, reservation->base), reservation->base,
+           reservation->size);
+  unmake(driver_.runtime(), reservation);
+}
+
+// With mutex_ held. Puts the mapping's addresses under its name; false if they are taken.
+bool ResourceCore::claim(Mapping& mapping) {
+  Reservation& reservation = *mapping.reservation;
+  if (mapping.base < reservation.base || mapping.end() > reservation.end()) return false;
+  auto next = reservation.mappings.lower_bound(mapping.base);
+  if (next != reservation.mappings.end() && next->base < mapping.end()) return false;
+  if (next != reservation.mappings.begin() && std::prev(next)->end() > mapping.base) return false;
+  reservation.mappings.insert(next, mapping);
+  ++reservation.refs;
+  return true;
+}
+
+Status ResourceCore::map_once(Mapping& mapping, const AccessEntries& entries) {
+  MemMap map;
+  map.ptr = DevicePtr{mapping.base};
+  map.size = mapping.size;
+  map.handle = mapping.chunk->handle;
+  DriverStatus status = driver_.vmm(map);
+  if (status != DriverStatus::kSuccess)
+    return driver_error(status, kind_of<MemMap>, mapping.base);
+  {
+    const Lock lock(mutex_);
+    mapping.state = MappingState::kMapped;
+  }
+  if (entries.count == 0) return {};  // the driver refuses an empty list
+  MemSetAccess access{DevicePtr{mapping.base}, mapping.size, entries};
+  status = driver_.vmm(access);
+  if (status == DriverStatus::kSuccess) return {};
+  const Error error = driver_error(status, kind_of<MemSetAccess>, mapping.base);
+  const DriverStatus undone = unmap(mapping);
+  if (undone != DriverStatus::kSuccess) quarantine(mapping, undone);
+  return error;
+}
+
+// Maps the chunk at the claimed place with the chunk's access. On failure the mapping is claimed
+// as before, or quarantined.
+Status ResourceCore::map_chunk(Mapping& mapping) {
+  AccessEntries entries;
+  {
+    const Lock lock(mutex_);
+    entries = mapping.chunk->access->entries;
+  }
+  if (Status mapped = map_once(mapping, entries); !mapped) return mapped;
+  // A grant may have widened the list meanwhile; it has marked what it reached.
+  for (;;) {
+    AccessEntries now;
+    {
+      const Lock lock(mutex_);
+      now = mapping.chunk->access->entries;
+    }
+    if (now == entries) return {};
+    MemSetAccess access{DevicePtr{mapping.base}, mapping.size, now};
+    const DriverStatus status = driver_.vmm(access);
+    if (status != DriverStatus::kSuccess)
+      return driver_error(status, kind_of<MemSetAccess>, mapping.base);
+    entries = now;
+  }
+}
+
+// Unmaps; afterwards the mapping is claimed. On failure it is as before.
+DriverStatus ResourceCore::unmap(Mapping& mapping) noexcept {
+  MemUnmap call{DevicePtr{mapping.base}, mapping.size};
+  const DriverStatus status = driver_.vmm(call);
+  if (status == DriverStatus::kSuccess) {
+    const Lock lock(mutex_);
+    mapping.state = MappingState::kClaimed;
+  }
+  return status;
+}
+
+// The driver would not unmap. Mapping, addresses and memory stay ours for good: nothing is freed
+// under a mapping that may still be there, and nobody is handed its place.
+void ResourceCore::quarantine(Mapping& mapping, DriverStatus status) noexcept {
+  {
+    const Lock lock(mutex_);
+    mapping.state = MappingState::kQuarantined;
+  }
+  report(FailureKind::kQuarantined, driver_error(status, kind_of<MemUnmap>, mapping.base),
+         mapping.base, mapping.size);
+}
+
+// Nobody refers to the mapping any more, but its addresses are still taken until it is erased.
+void ResourceCore::destroy_mapping(Mapping* mapping) noexcept {
+  if (mapping->state == MappingState::kMapped) {
+    const DriverStatus status = unmap(*mapping);
+    if (status != DriverStatus::kSuccess) quarantine(*mapping, status);
+  }
+  Reservation* const reservation = mapping->reservation;
+  {
+    const Lock lock(mutex_);
+    mapping->prev = nullptr;
+    if (mapping->state == MappingState::kQuarantined) return;  // keeps chunk and reservation
+    reservation->mappings.erase(reservation->mappings.iterator_to(*mapping));
+  }
+  if (mapping->chunk) drop_chunk(mapping->chunk);
+  unmake(driver_.runtime(), mapping);
+  drop_reservation(reservation);
+}
+
+void ResourceCore::drop_chain(Mapping* last) noexcept {
+  while (last) {
+    Mapping* below = nullptr;
+    {
+      const Lock lock(mutex_);
+      if (--last->refs != 0) return;
+      below = last->prev;
+    }
+    destroy_mapping(last);
+    last = below;
+  }
+}
+
+ChainRef ResourceCore::pin(Mapping* last) {
+  if (!last) return {};
+  const Lock lock(mutex_);
+  ++last->refs;
+  return ChainRef(*this, last);
+}
+
+}  // namespace granule::detail

@@ -1,0 +1,335 @@
+// ResourceCore: the shared state of a VirtualMemoryResource and all operations on it.
+// One mutex guards the records of objects.hpp; it is never held across a driver call, a wait or a
+// report. What an operation is at work on it pins by a count, so that nothing goes away meanwhile.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include <granule/resource.hpp>
+
+#include "driver.hpp"
+#include "host_objects.hpp"
+#include "objects.hpp"
+
+namespace granule::detail {
+
+class AccessHold;
+class ChainRef;
+class ChunkRef;
+class RecordHold;
+class ReservationRef;
+
+/// An operation reaps at most this many pending ranges on its way, so that its time is bounded.
+inline constexpr std::uint64_t kReapsPerOperation = 8;
+
+/// Mappings that other threads may add while a grant is under way.
+inline constexpr std::size_t kGrantSpare = 64;
+
+/// Alignment of the host memory that keeps the contents of suspended buffers.
+inline constexpr std::size_t kBackupAlignment = 4096;
+
+/// The entries of cuMemSetAccess that the options ask for. At most one each for the memory's own
+/// side and each peer; empty if nobody is to have access.
+AccessEntries access_entries(const VmmOptions& options);
+
+/// What a chunk that is to be added looks like.
+struct ChunkRequest {
+  std::uint64_t size = 0;
+  AccessList* access = nullptr;  // pinned by the request's maker
+  bool rdma = false;
+};
+
+class ResourceCore {
+ public:
+  static Result<ResourceCore*> create(Backend& backend, const VmmOptions& options,
+                                      const Environment& environment);
+  void ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void unref() noexcept;
+
+  // allocate.cpp
+  Result<Buffer> allocate(const Stream& stream, std::uint64_t size, const AllocateOptions& options);
+  // grow.cpp
+  Result<GrowResult> grow(const Record& input, std::uint64_t size, const GrowOptions& options);
+  Result<bool> could_extend(const Record& record);
+  std::uint64_t capacity(const Record& record);
+  // resize.cpp
+  Result<ResizeResult> resize(Record& record, std::uint64_t size, const GrowOptions& options,
+                              bool may_move);
+  Result<std::uint64_t> shrink(Record& record, std::uint64_t size);
+  // release.cpp
+  Status close(Record*& record, const Stream* stream);
+  /// Ends the record whatever happens, but for a would_block where `may_stay`.
+  Status drop(Record*& record, bool may_stay);
+  Status used_on(Record& record, const Stream& stream);
+  Result<Record*> share(const Record& input);
+  Result<RangeHolder> hold(const Record& input);
+  // pending.cpp
+  CollectResult collect(std::uint64_t budget_ns, std::uint64_t most_ranges);
+  Status forget(const Stream& stream);
+  // grant.cpp
+  Status grant(DeviceId device, Access access);
+  // suspend.cpp
+  Status suspend(std::span<Buffer* const> buffers, bool backup);
+  Status resume(std::span<Buffer* const> buffers);
+  // share.cpp
+  Result<SharedBuffer> export_record(const Record& record);
+  Result<Buffer> import_shared(const Stream& stream, const SharedBuffer& shared);
+  // audit.cpp
+  Statistics statistics();
+  std::string check_invariants();
+  void for_each_mapping(const std::function<void(const VirtualMemoryResource::MappingView&)>& visit);
+  std::uint64_t chunk_count(const Record& record);
+  ChunkView chunk_at(const Record& record, std::uint64_t index);
+
+  Properties properties();
+  std::uint64_t granularity() const { return granularity_; }
+
+ private:
+  friend class AccessHold;
+  friend class ChainRef;
+  friend class ChunkRef;
+  friend class RecordHold;
+  friend class ReservationRef;
+  using Lock = std::unique_lock<SeamMutex>;
+
+  ResourceCore(Backend& backend, const VmmOptions& options, const Environment& environment);
+  ~ResourceCore();
+  void shut_down() noexcept;
+  void abandon() noexcept;
+
+  // chunks.cpp: physical memory behind the budget gate, and its release.
+  Result<ChunkRef> create_chunk(const ChunkRequest& request);
+  Status charge(std::uint64_t size);
+  void uncharge(std::uint64_t size);
+  void drop_chunk(Chunk* chunk) noexcept;
+  void pass_on_charge(const Chunk& chunk);
+  Status check_size(std::uint64_t size) const;
+  AccessList* access_for(const GrowOptions* call, Error* error);
+  AccessList* intern(const AccessEntries& entries);
+  void drop_access(AccessList* list);
+
+  // mappings.cpp: addresses, mappings, chains.
+  Result<ReservationRef> reserve(std::uint64_t size, std::uint64_t alignment, std::uint64_t hint);
+  void drop_reservation(Reservation* reservation) noexcept;
+  Status map_chunk(Mapping& mapping);
+  Status map_once(Mapping& mapping, const AccessEntries& entries);
+  DriverStatus unmap(Mapping& mapping) noexcept;
+  void quarantine(Mapping& mapping, DriverStatus status) noexcept;
+  void destroy_mapping(Mapping* mapping) noexcept;
+  void drop_chain(Mapping* last) noexcept;
+  ChainRef pin(Mapping* last);
+
+  // extend.cpp: adding one chunk to a chain.
+  struct Extension;
+  struct ExtendRequest;
+  Result<Extension> extend(const ExtendRequest& request);
+  Result<Extension> extend_once(const ExtendRequest& request, bool rdma);
+  Result<ChainRef> extend_in_place(const ExtendRequest& request, bool rdma, bool* refused);
+  Result<ChainRef> add_chunk(Mapping* below, Reservation& reservation, std::uint64_t base,
+                             const ExtendRequest& request, bool rdma, bool* refused);
+  Result<ChainRef> move_chain(const ExtendRequest& request, bool rdma);
+  Result<ChainRef> first_chunk(const ExtendRequest& request, bool rdma);
+  Status draft_move(const ExtendRequest& request, Reservation& target, ChainRef* top);
+  bool claim(Mapping& mapping);
+  bool room_behind(const Mapping& last, std::uint64_t size, bool* at_end);
+  // grow.cpp
+  Status usable(const Record& record) const;
+  std::uint64_t promised(const Record& record);
+  Result<ExtendRequest> plan_growth(const Record& record, std::uint64_t size,
+                                    const GrowOptions& options);
+
+  // waiting.cpp: captures, waits and markers of one record.
+  enum class CaptureVerdict : std::uint8_t { kClear, kCaptures, kDisturbs };
+  Result<CaptureVerdict> capture_verdict(const StreamUse& use);
+  Result<CaptureVerdict> capture_verdict(const Record& record);
+  Status wait_for(const StreamUse& use);
+  Status wait_for(const Record& record, bool* skipped);
+  Status set_marker(StreamUse& use);
+  Status set_markers(Record& record);
+  Result<Marker*> take_marker(ContextHandle context, const Stream& stream);
+  void drop_marker(StreamUse& use) noexcept;
+  void drop_new_markers(Record& record) noexcept;
+  Result<bool> reached(const Record& record, StreamUse& use);
+  Status refuse_if_capturing(const Record& record);
+
+  // release.cpp
+  Result<Record*> new_record(const Stream& stream);
+  Status copy_uses(const Record& from, Record& to);
+  void release_record(Record* record) noexcept;
+  void free_record(Record* record) noexcept;
+  void set_aside(Record* record, RecordState state);
+  void park(Record* record, const Error& why) noexcept;
+  Status order_release(Record& record, bool* skipped);
+  void end(Record*& record, bool skipped) noexcept;
+  Buffer make_buffer(Record* record);
+
+  // resize.cpp
+  struct Departure;
+  static Status prepare_departure(void* departure);
+  void depart(Departure& departure, Mapping* last, std::uint64_t base, std::uint64_t size) noexcept;
+
+  // pending.cpp
+  bool try_reap(Record& record, RecordState was);
+  Result<bool> wait_oldest();
+  template <class Attempt>
+  auto with_room(Attempt&& attempt) -> decltype(attempt());
+  Error explain(Error error);
+
+  // grant.cpp
+  Mapping* next_to_grant(const AccessEntry& granted);
+  Status grant_all(const AccessEntry& granted, std::size_t room);
+  Status widen_lists(const AccessEntry& granted);
+  void revoke(const AccessEntry& granted, ChainRef* reached, std::size_t count) noexcept;
+
+  // suspend.cpp
+  static Record* record_of(const Buffer& buffer);
+  Status check_set(std::span<Buffer* const> buffers) const;
+  Status check_for_suspend(Record& record);
+  Status copy_and_wait(const Record& record, bool to_host);
+  Status take_backup(Record& record);
+  void drop_backup(Record& record) noexcept;
+  Status unmap_all(std::span<Buffer* const> buffers);
+  void remap(Record& record) noexcept;
+  void give_back_chunks(Record& record) noexcept;
+  Status bring_back(Record& record);
+  void take_down(Record& record) noexcept;
+  template <class Visitor>
+  static void for_each_in_chain(const Record& record, Visitor&& visit);
+
+  // share.cpp
+  Chunk* holder_of(std::uint64_t origin, const Chunk* except);
+  Result<ChainRef> import_chunk(const SharedBuffer::Chunk& shared, HandleType type,
+                                Reservation& reservation, ChainRef below, std::uint64_t base);
+
+  void report(FailureKind kind, const Error& error, std::uint64_t base, std::uint64_t size) noexcept;
+
+  const Driver driver_;
+  const VmmOptions options_;
+  FailureSink& sink_;
+  SystemCaps caps_;
+  AllocationProperties properties_;  // of new chunks, rdma apart
+  std::uint64_t granularity_ = 0;
+  std::uint64_t alignment_ = 0;  // of whole reservations
+  std::atomic<std::uint32_t> refs_{1};
+
+  mutable SeamMutex mutex_;
+  SeamCondition changed_;  // a pending record changed hands; a grant ended
+  // Guarded by mutex_:
+  AccessList* access_ = nullptr;  // of new chunks; counted
+  intrusive::list<AccessList> access_lists_;
+  intrusive::list<Reservation> reservations_;
+  RecordList open_;
+  RecordList pending_;  // retired, parked or being reaped; oldest first
+  intrusive::list<Marker> free_markers_;
+  std::uint64_t charged_ = 0;
+  std::uint64_t leaked_handle_bytes_ = 0;
+  std::uint64_t leaked_handles_ = 0;
+  std::uint64_t leaked_reservations_ = 0;
+  std::uint64_t leaked_reserved_ = 0;
+  std::uint32_t walk_ = 0;   // number of the last walk that marks chunks
+  std::uint32_t grant_ = 0;  // number of the last grant
+  bool granting_ = false;
+  bool rdma_dropped_ = false;
+};
+
+/// A counted hold on an access list; null is fine.
+class AccessHold {
+ public:
+  AccessHold(ResourceCore& core, AccessList* list) : core_(core), list_(list) {}
+  AccessHold(const AccessHold&) = delete;
+  AccessHold& operator=(const AccessHold&) = delete;
+  ~AccessHold() {
+    const std::unique_lock<SeamMutex> lock(core_.mutex_);
+    core_.drop_access(list_);
+  }
+
+ private:
+  ResourceCore& core_;
+  AccessList* list_;
+};
+
+/// Owns a record that no buffer has yet, with its share of a range.
+class RecordHold {
+ public:
+  RecordHold(ResourceCore& core, Record* record) : core_(core), record_(record) {}
+  RecordHold(const RecordHold&) = delete;
+  RecordHold& operator=(const RecordHold&) = delete;
+  ~RecordHold() {
+    if (record_) core_.release_record(record_);
+  }
+  Record* operator->() const { return record_; }
+  Record* get() const { return record_; }
+  Record* release() { return std::exchange(record_, nullptr); }
+
+ private:
+  ResourceCore& core_;
+  Record* record_;
+};
+
+/// A counted hold on a chain's last mapping; dropping the last one unmaps. The undo log.
+class ChainRef {
+ public:
+  ChainRef() = default;
+  ChainRef(ResourceCore& core, Mapping* last) : core_(&core), last_(last) {}
+  ChainRef(ChainRef&& other) noexcept
+      : core_(other.core_), last_(std::exchange(other.last_, nullptr)) {}
+  ChainRef& operator=(ChainRef&& other) noexcept {
+    std::swap(core_, other.core_);
+    std::swap(last_, other.last_);
+    return *this;
+  }
+  ~ChainRef() {
+    if (last_) core_->drop_chain(last_);
+  }
+  Mapping* get() const { return last_; }
+  Mapping* operator->() const { return last_; }
+  Mapping* release() { return std::exchange(last_, nullptr); }
+
+ private:
+  ResourceCore* core_ = nullptr;
+  Mapping* last_ = nullptr;
+};
+
+/// A counted hold on a chunk.
+class ChunkRef {
+ public:
+  ChunkRef(ResourceCore& core, Chunk* chunk) : core_(&core), chunk_(chunk) {}
+  ChunkRef(ChunkRef&& other) noexcept
+      : core_(other.core_), chunk_(std::exchange(other.chunk_, nullptr)) {}
+  ChunkRef& operator=(ChunkRef&&) = delete;
+  ~ChunkRef() {
+    if (chunk_) core_->drop_chunk(chunk_);
+  }
+  Chunk* get() const { return chunk_; }
+  Chunk* operator->() const { return chunk_; }
+  Chunk* release() { return std::exchange(chunk_, nullptr); }
+
+ private:
+  ResourceCore* core_;
+  Chunk* chunk_;
+};
+
+/// A counted hold on a reservation.
+class ReservationRef {
+ public:
+  ReservationRef(ResourceCore& core, Reservation* reservation)
+      : core_(&core), reservation_(reservation) {}
+  ReservationRef(ReservationRef&& other) noexcept
+      : core_(other.core_), reservation_(std::exchange(other.reservation_, nullptr)) {}
+  ReservationRef& operator=(ReservationRef&&) = delete;
+  ~ReservationRef() {
+    if (reservation_) core_->drop_reservation(reservation_);
+  }
+  Reservation* get() const { return reservation_; }
+  Reservation* operator->() const { return reservation_; }
+  Reservation& operator*() const { return *reservation_; }
+
+ private:
+  ResourceCore* core_;
+  Reservation* reservation_;
+};
+
+}  // namespace granule::detail

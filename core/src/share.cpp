@@ -1,0 +1,168 @@
+// Export and import: one descriptor per chunk, imported into one contiguous range.
+#include <granule/share.hpp>
+
+#include <utility>
+
+#include "extend.hpp"
+
+namespace granule {
+
+SharedBuffer::SharedBuffer(SharedBuffer&& other) noexcept
+    : backend_(other.backend_), type_(other.type_), chunks_(std::move(other.chunks_)) {
+  other.chunks_.clear();
+}
+
+SharedBuffer& SharedBuffer::operator=(SharedBuffer&& other) noexcept {
+  if (this == &other) return *this;
+  close().ignore();  // as the destructor
+  backend_ = other.backend_;
+  type_ = other.type_;
+  chunks_ = std::move(other.chunks_);
+  other.chunks_.clear();
+  return *this;
+}
+
+SharedBuffer::~SharedBuffer() { close().ignore(); }
+
+Status SharedBuffer::close() {
+  Status first;
+  for (const Chunk& chunk : std::exchange(chunks_, {})) {
+    CloseDescriptor call{chunk.descriptor};
+    const DriverStatus status = backend_->run(call);
+    if (status != DriverStatus::kSuccess && first.ok())
+      first = detail::driver_error(status, kind_of<CloseDescriptor>);
+  }
+  return first;
+}
+
+namespace detail {
+
+std::uint64_t ResourceCore::chunk_count(const Record& record) {
+  std::uint64_t count = 0;
+  for (const Mapping* mapping = record.last; mapping; mapping = mapping->prev) ++count;
+  return count;
+}
+
+// A range is linked from its end; callers count in address order.
+ChunkView ResourceCore::chunk_at(const Record& record, std::uint64_t index) {
+  const Mapping* mapping = record.last;
+  for (std::uint64_t i = chunk_count(record); i > index + 1; --i) mapping = mapping->prev;
+  return {DevicePtr{mapping->base}, mapping->size, mapping->chunk->handle};
+}
+
+Result<SharedBuffer> ResourceCore::export_record(const Record& record) {
+  if (Status open = usable(record); !open) return open.error();
+  if (options_.handle_type == HandleType::kNone)
+    return make_error(ErrorCode::kUnsupported, "the resource was made without a handle type");
+  SharedBuffer shared(driver_.backend(), options_.handle_type);
+  const std::uint64_t count = chunk_count(record);
+  try {
+    shared.reserve(count);
+  } catch (const std::bad_alloc&) {
+    return host_memory_error(count * sizeof(SharedBuffer::Chunk));
+  }
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Mapping* mapping = record.last;
+    for (std::uint64_t up = count; up > i + 1; --up) mapping = mapping->prev;
+    if (mapping->chunk->imported)
+      return make_error(ErrorCode::kUnsupported, "imported memory cannot be exported again");
+    MemExportToShareableHandle call{mapping->chunk->handle, options_.handle_type, 0, {}};
+    const DriverStatus status = driver_.vmm(call);
+    if (status != DriverStatus::kSuccess)
+      return driver_error(status, kind_of<MemExportToShareableHandle>, mapping->base);
+    shared.add({call.descriptor, mapping->size, mapping->chunk->origin});
+    const Lock lock(mutex_);
+    mapping->chunk->exported = true;
+  }
+  return shared;
+}
+
+// With mutex_ held: a chunk of ours for the same memory, other than `except`.
+Chunk* ResourceCore::holder_of(std::uint64_t origin, const Chunk* except) {
+  for (Reservation& reservation : reservations_)
+    for (Mapping& mapping : reservation.mappings)
+      if (mapping.chunk && mapping.chunk != except && mapping.chunk->origin == origin &&
+          mapping.chunk->handle)
+        return mapping.chunk;
+  return nullptr;
+}
+
+// Imports one descriptor and maps it on top of `below` in the reservation.
+Result<ChainRef> ResourceCore::import_chunk(const SharedBuffer::Chunk& shared, HandleType type,
+                                            Reservation& reservation, ChainRef below,
+                                            std::uint64_t base) {
+  Fresh<Chunk> chunk(driver_.runtime());
+  Fresh<Mapping> fresh(driver_.runtime());
+  if (!chunk || !fresh) return host_memory_error(sizeof(Chunk) + sizeof(Mapping));
+  bool held = false;
+  {
+    const Lock lock(mutex_);
+    held = holder_of(shared.origin, nullptr) != nullptr;
+  }
+  if (!held)
+    if (Status gate = charge(shared.size); !gate) return gate.error();
+  MemImportFromShareableHandle call{shared.descriptor, type, {}};
+  const DriverStatus status = driver_.vmm(call);
+  if (status != DriverStatus::kSuccess) {
+    if (!held) uncharge(shared.size);
+    return driver_error(status, kind_of<MemImportFromShareableHandle>);
+  }
+  chunk->handle = call.handle;
+  chunk->size = shared.size;
+  chunk->origin = shared.origin;
+  chunk->imported = true;
+  chunk->charged = !held;
+  chunk->refs = 1;
+  fresh->reservation = &reservation;
+  fresh->base = base;
+  fresh->size = shared.size;
+  fresh->refs = 1;
+  ChainRef top;
+  {
+    const Lock lock(mutex_);
+    chunk->access = access_;
+    ++access_->refs;
+    fresh->chunk = chunk.release();
+    claim(*fresh.get());  // cannot fail: the reservation is new and ours alone
+    fresh->prev = below.release();
+    top = ChainRef(*this, fresh.release());
+  }
+  if (Status mapped = map_chunk(*top.get()); !mapped) return mapped.error();
+  return top;
+}
+
+Result<Buffer> ResourceCore::import_shared(const Stream& stream, const SharedBuffer& shared) {
+  std::uint64_t total = 0;
+  for (const SharedBuffer::Chunk& chunk : shared.chunks()) {
+    if (chunk.size == 0 || chunk.size % granularity_ != 0)
+      return make_error(ErrorCode::kInvalidArgument, "a chunk's size must be whole granules");
+    const auto sum = checked_add(total, chunk.size);
+    if (!sum) return make_error(ErrorCode::kOverflow, "the chunks' sizes add up past 64 bits");
+    total = *sum;
+  }
+  if (shared.type() != options_.handle_type && total != 0)
+    return make_error(ErrorCode::kInvalidArgument, "the handle type differs from the resource's");
+  Result<Record*> made = new_record(stream);
+  if (!made) return made.error();
+  RecordHold record(*this, *made);
+  if (total == 0) return make_buffer(record.release());
+  collect(UINT64_MAX, kReapsPerOperation);
+  Result<ReservationRef> reservation = reserve(total, alignment_, 0);
+  if (!reservation) return reservation.error();
+  ChainRef top;
+  std::uint64_t base = (*reservation)->base;
+  for (const SharedBuffer::Chunk& chunk : shared.chunks()) {
+    Result<ChainRef> next =
+        import_chunk(chunk, shared.type(), **reservation, std::move(top), base);
+    if (!next) return next.error();
+    top = std::move(*next);
+    base += chunk.size;
+  }
+  record->base = (*reservation)->base;
+  record->size = total;
+  record->last = top.release();
+  return make_buffer(record.release());
+}
+
+}  // namespace detail
+}  // namespace granule

@@ -1,0 +1,242 @@
+// suspend and resume: the physical memory goes, the addresses stay. All or none over a set.
+#include <optional>
+
+#include "context_scope.hpp"
+#include "extend.hpp"
+
+namespace granule::detail {
+
+template <class Visitor>
+void ResourceCore::for_each_in_chain(const Record& record, Visitor&& visit) {
+  for (Mapping* mapping = record.last; mapping; mapping = mapping->prev) visit(*mapping);
+}
+
+Record* ResourceCore::record_of(const Buffer& buffer) { return buffer.record_; }
+
+// Closed, foreign, or shared: what a set may not hold.
+Status ResourceCore::check_set(std::span<Buffer* const> buffers) const {
+  for (const Buffer* buffer : buffers) {
+    if (buffer->is_closed()) return make_error(ErrorCode::kClosed, "the buffer is closed");
+    if (buffer->core_ != this)
+      return make_error(ErrorCode::kWrongResource, "the buffer belongs to another resource");
+  }
+  return {};
+}
+
+// A chunk that somebody else maps through the same mapping cannot be taken away. Pending frees
+// that share it are waited for.
+Status ResourceCore::check_for_suspend(Record& record) {
+  for (;;) {
+    bool shared = false;
+    {
+      const Lock lock(mutex_);
+      for_each_in_chain(record, [&](const Mapping& mapping) {
+        if (mapping.refs != 1 || mapping.chunk->refs != 1) shared = true;
+      });
+    }
+    if (!shared) return refuse_if_capturing(record);
+    Result<bool> waited = wait_oldest();
+    if (!waited) return waited.error();
+    if (*waited) continue;
+    Error error = make_error(ErrorCode::kInvalidArgument,
+                             "another open buffer or holder shares a chunk of this one");
+    error.object = record.base;
+    return error;
+  }
+}
+
+// Copies on the buffer's own stream, which is known not to capture: the synchronous forms would
+// use the null stream and end the capture of any blocking stream (S61).
+Status ResourceCore::copy_and_wait(const Record& record, bool to_host) {
+  const Stream stream =
+      record.primary.forgotten ? Stream::legacy(record.primary.stream.device()) : record.primary.stream;
+  const ContextScope scope(driver_, stream);
+  if (!scope.status().ok()) return scope.status();
+  DriverStatus status = DriverStatus::kSuccess;
+  CallKind kind = kind_of<MemcpyDtoHAsync>;
+  if (to_host) {
+    MemcpyDtoHAsync copy{record.backup, DevicePtr{record.base}, record.size, stream.handle(), 0};
+    status = driver_.call(copy);
+  } else {
+    HostSource source{record.backup, 0, false};
+    MemcpyHtoDAsync copy{DevicePtr{record.base}, source, record.size, stream.handle()};
+    status = driver_.call(copy);
+    kind = kind_of<MemcpyHtoDAsync>;
+  }
+  if (status != DriverStatus::kSuccess) return driver_error(status, kind, record.base);
+  const RelaxedScope relaxed(driver_);
+  StreamSynchronize wait{stream.handle()};
+  status = driver_.call(wait);
+  if (status == DriverStatus::kSuccess) return {};
+  return driver_error(status, kind_of<StreamSynchronize>, stream.handle().value);
+}
+
+Status ResourceCore::take_backup(Record& record) {
+  if (record.size == 0) return {};
+  record.backup = static_cast<std::uint8_t*>(
+      driver_.runtime().host_memory().allocate(record.size, kBackupAlignment));
+  if (!record.backup) return host_memory_error(record.size);
+  return copy_and_wait(record, true);
+}
+
+// Maps again what unmap_all unmapped of this record. A failure is reported and leaves the record
+// suspended, so that a resume can bring it back.
+void ResourceCore::remap(Record& record) noexcept {
+  for_each_in_chain(record, [&](Mapping& mapping) {
+    if (mapping.state != MappingState::kClaimed) return;
+    const Status mapped = map_chunk(mapping);
+    if (mapped.ok()) return;
+    record.suspended = true;
+    report(FailureKind::kUndoFailed, mapped.error(), mapping.base, mapping.size);
+  });
+}
+
+Status ResourceCore::unmap_all(std::span<Buffer* const> buffers) {
+  for (Buffer* buffer : buffers) {
+    Record& record = *record_of(*buffer);
+    if (record.suspended) continue;
+    DriverStatus status = DriverStatus::kSuccess;
+    std::uint64_t where = 0;
+    for_each_in_chain(record, [&](Mapping& mapping) {
+      if (status != DriverStatus::kSuccess) return;
+      where = mapping.base;
+      status = unmap(mapping);
+    });
+    if (status != DriverStatus::kSuccess) {
+      for (Buffer* undo : buffers) remap(*record_of(*undo));
+      return driver_error(status, kind_of<MemUnmap>, where);
+    }
+  }
+  return {};
+}
+
+// All mappings are gone: the chunks' memory goes too. A refused release is a reported leak.
+void ResourceCore::give_back_chunks(Record& record) noexcept {
+  for_each_in_chain(record, [&](Mapping& mapping) {
+    Chunk& chunk = *mapping.chunk;
+    if (!chunk.handle) return;
+    MemRelease release{chunk.handle};
+    const DriverStatus status = driver_.vmm(release);
+    {
+      const Lock lock(mutex_);
+      chunk.handle = {};
+      mapping.state = MappingState::kSuspended;
+      if (status == DriverStatus::kSuccess) {
+        if (chunk.charged) pass_on_charge(chunk);
+      } else {
+        ++leaked_handles_;
+        leaked_handle_bytes_ += chunk.size;
+      }
+    }
+    if (status != DriverStatus::kSuccess)
+      report(FailureKind::kReleaseFailed, driver_error(status, kind_of<MemRelease>), mapping.base,
+             mapping.size);
+  });
+}
+
+Status ResourceCore::suspend(std::span<Buffer* const> buffers, bool backup) {
+  if (Status fine = check_set(buffers); !fine) return fine;
+  collect(UINT64_MAX, kReapsPerOperation);
+  for (Buffer* buffer : buffers) {
+    Record& record = *record_of(*buffer);
+    if (record.suspended) continue;
+    if (Status fine = check_for_suspend(record); !fine) return fine;
+  }
+  bool skipped = false;
+  for (Buffer* buffer : buffers)
+    if (Record& record = *record_of(*buffer); !record.suspended)
+      if (Status waited = wait_for(record, &skipped); !waited) return waited;
+  Status done;
+  for (Buffer* buffer : buffers)
+    if (Record& record = *record_of(*buffer); backup && done.ok() && !record.suspended &&
+                                              !record.backup)
+      done = take_backup(record);
+  if (done.ok()) done = unmap_all(buffers);
+  for (Buffer* buffer : buffers) {
+    Record& record = *record_of(*buffer);
+    if (!done.ok()) {
+      if (!record.suspended) drop_backup(record);
+      continue;
+    }
+    if (record.suspended) continue;
+    give_back_chunks(record);
+    record.suspended = true;
+  }
+  return done;
+}
+
+// Memory and mapping for every chunk that lacks them.
+Status ResourceCore::bring_back(Record& record) {
+  Status done;
+  for_each_in_chain(record, [&](Mapping& mapping) {
+    if (!done.ok() || mapping.state == MappingState::kMapped) return;
+    Chunk& chunk = *mapping.chunk;
+    if (!chunk.handle) {
+      done = charge(chunk.size);
+      if (!done.ok()) return;
+      MemCreate create;
+      create.size = chunk.size;
+      create.properties = properties_;
+      create.properties.rdma = chunk.rdma ? 1 : 0;
+      const DriverStatus status = driver_.vmm(create);
+      if (status != DriverStatus::kSuccess) {
+        uncharge(chunk.size);
+        Error error = driver_error(status, kind_of<MemCreate>, mapping.base);
+        error.wanted = chunk.size;
+        done = error;
+        return;
+      }
+      const Lock lock(mutex_);
+      chunk.handle = create.handle;
+      chunk.imported = false;
+      chunk.charged = true;
+    }
+    {
+      const Lock lock(mutex_);
+      mapping.state = MappingState::kClaimed;
+    }
+    done = map_chunk(mapping);
+  });
+  return done;
+}
+
+// Undoes bring_back: a suspended record as before. What cannot be unmapped is quarantined.
+void ResourceCore::take_down(Record& record) noexcept {
+  bool whole = true;
+  for_each_in_chain(record, [&](Mapping& mapping) {
+    if (mapping.state != MappingState::kMapped) return;
+    const DriverStatus status = unmap(mapping);
+    if (status == DriverStatus::kSuccess) return;
+    whole = false;
+    report(FailureKind::kUndoFailed, driver_error(status, kind_of<MemUnmap>), mapping.base,
+           mapping.size);
+  });
+  if (whole) give_back_chunks(record);
+}
+
+Status ResourceCore::resume(std::span<Buffer* const> buffers) {
+  if (Status fine = check_set(buffers); !fine) return fine;
+  const auto attempt = [&]() -> Status {
+    Status done;
+    for (Buffer* buffer : buffers)
+      if (Record& record = *record_of(*buffer); record.suspended && done.ok())
+        done = bring_back(record);
+    for (Buffer* buffer : buffers)
+      if (Record& record = *record_of(*buffer); record.suspended && record.backup && done.ok())
+        done = copy_and_wait(record, false);
+    if (!done.ok())
+      for (Buffer* buffer : buffers)
+        if (Record& record = *record_of(*buffer); record.suspended) take_down(record);
+    return done;
+  };
+  Status done = with_room(attempt);
+  if (!done.ok()) return done;
+  for (Buffer* buffer : buffers) {
+    Record& record = *record_of(*buffer);
+    record.suspended = false;
+    drop_backup(record);
+  }
+  return {};
+}
+
+}  // namespace granule::detail
