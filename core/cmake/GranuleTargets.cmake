@@ -26,11 +26,12 @@ if(GRANULE_COVERAGE)
 endif()
 
 # granule_library(NAME [INCLUDE DIR...] [SOURCES ...] [LINK target...] [PRIVATE_INCLUDE DIR...]
-#                 [EXCLUDE regex] [NO_INSTALL])
+#                 [EXCLUDE regex] [COMPONENT name] [NO_INSTALL])
 # Makes library granule_NAME with alias granule::NAME. All headers under the INCLUDE directories
-# are its public ones and are installed, but those that match EXCLUDE. LINK targets are public dependencies.
+# are its public ones and are installed, but those that match EXCLUDE. LINK targets are public
+# dependencies. COMPONENT is what find_package(granule COMPONENTS ...) calls it (default: NAME).
 function(granule_library name)
-  cmake_parse_arguments(arg "NO_INSTALL" "EXCLUDE" "INCLUDE;SOURCES;LINK;PRIVATE_INCLUDE" ${ARGN})
+  cmake_parse_arguments(arg "NO_INSTALL" "EXCLUDE;COMPONENT" "INCLUDE;SOURCES;LINK;PRIVATE_INCLUDE" ${ARGN})
   set(target granule_${name})
   add_library(${target} ${arg_SOURCES})
   add_library(granule::${name} ALIAS ${target})
@@ -60,7 +61,11 @@ function(granule_library name)
   endforeach()
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${bases} FILES ${headers})
   if(NOT arg_NO_INSTALL)
-    set_property(GLOBAL APPEND PROPERTY GRANULE_INSTALLED_LIBRARIES ${name})
+    if(NOT arg_COMPONENT)
+      set(arg_COMPONENT ${name})
+    endif()
+    set_property(GLOBAL APPEND PROPERTY GRANULE_COMPONENTS ${arg_COMPONENT})
+    set_property(GLOBAL APPEND PROPERTY GRANULE_LIBRARIES_OF_${arg_COMPONENT} ${target})
   endif()
 endfunction()
 

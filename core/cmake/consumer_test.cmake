@@ -1,0 +1,51 @@
+# Installs the build tree somewhere, moves the result, and lets a foreign project use it:
+# cmake -DBUILD=... -DSOURCE=... -DWORK=... -DSHARED=ON|OFF -DCXX=... -DTYPE=... [-DLAUNCHER=...]
+#       [-DFLAGS=...] -P consumer_test.cmake
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  if(NOT result EQUAL 0)
+    string(REPLACE ";" " " command "${ARGN}")
+    message(FATAL_ERROR "failed: ${command}\n${out}")
+  endif()
+  set(out "${out}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK}/first ${WORK}/prefix ${WORK}/build)
+set(common -G Ninja -DCMAKE_BUILD_TYPE=${TYPE} -DCMAKE_CXX_COMPILER=${CXX}
+           "-DCMAKE_CXX_FLAGS=${FLAGS}")
+if(LAUNCHER)
+  list(APPEND common -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
+endif()
+
+if(SHARED)
+  # The shared libraries are built beside, from the same sources and flags.
+  run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/shared ${common} -DBUILD_SHARED_LIBS=ON
+      -DGRANULE_BUILD_TESTS=OFF -DGRANULE_BUILD_GPU_TESTS=OFF -DGRANULE_BUILD_CLI=OFF)
+  run(${CMAKE_COMMAND} --build ${WORK}/shared)
+  set(BUILD ${WORK}/shared)
+endif()
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first)
+file(RENAME ${WORK}/first ${WORK}/prefix) # what is installed may be moved
+
+run(${CMAKE_COMMAND} -S ${SOURCE}/proptests/tests/consumer -B ${WORK}/build ${common}
+    -DCMAKE_PREFIX_PATH=${WORK}/prefix)
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/consumer)
+message(STATUS "CMake package: ${out}")
+
+find_program(pkg_config pkg-config)
+if(pkg_config)
+  file(GLOB_RECURSE pc ${WORK}/prefix/*/granule-core.pc)
+  get_filename_component(pc_dir ${pc} DIRECTORY)
+  run(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${pc_dir} ${pkg_config} --cflags --libs granule-core
+      granule-model)
+  separate_arguments(flags UNIX_COMMAND "${out}")
+  separate_arguments(extra UNIX_COMMAND "${FLAGS}")
+  get_filename_component(lib_dir ${pc_dir}/.. ABSOLUTE)
+  run(${CXX} -std=c++20 ${extra} ${SOURCE}/proptests/tests/consumer/main.cpp -o
+      ${WORK}/build/by_pkg_config ${flags} -Wl,-rpath,${lib_dir})
+  run(${WORK}/build/by_pkg_config)
+  message(STATUS "pkg-config: ${out}")
+else()
+  message(STATUS "pkg-config is not installed: left out")
+endif()
