@@ -129,6 +129,19 @@ void FaultBackend::clear() {
   ignore_hints_ = false;
 }
 
+FaultBackend::Saved FaultBackend::save() const {
+  const std::lock_guard lock(mutex_);
+  return {rules_, counted_, fired_in_all_, generation_};
+}
+
+void FaultBackend::restore(const Saved& saved) {
+  const std::lock_guard lock(mutex_);
+  if (saved.generation != generation_) return;
+  rules_ = saved.rules;
+  counted_ = saved.counted;
+  fired_in_all_ = saved.fired_in_all;
+}
+
 void FaultBackend::set_ignore_hints(bool on) {
   const std::lock_guard lock(mutex_);
   ignore_hints_ = on;

@@ -80,6 +80,20 @@ class FaultBackend final : public Backend {
     std::uint64_t seen = 0;
     std::uint64_t fired = 0;
   };
+
+ public:
+  /// Rules with their counts, so that an operation that turned out to block can be uncounted.
+  struct Saved {
+    std::vector<Entry> rules;
+    std::uint64_t counted = 0;
+    std::uint64_t fired_in_all = 0;
+    std::uint64_t generation = 0;
+  };
+  Saved save() const;
+  /// Goes back to `saved`, unless the rules were lifted in between.
+  void restore(const Saved& saved);
+
+ private:
   struct Decision {
     std::optional<std::size_t> rule;
     DriverStatus status = DriverStatus::kSuccess;
