@@ -66,13 +66,22 @@ Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
   const auto capacity = checked_round_up(std::max(options.capacity, size), granularity_);
   if (!rounded || !capacity)
     return make_error(ErrorCode::kOverflow, "the size wraps when rounded up to whole granules");
+  if (Status fits = check_size(*rounded); !fits) return fits.error();
+  if (*rounded != 0) collect(UINT64_MAX, kReapsPerOperation);
+  if (*rounded != 0 && options_.cache != 0 && !options.at) {
+    if (Record* idle = take_idle(stream, *rounded, *capacity)) {
+      if (!options.zero) return make_buffer(idle);
+      Status cleared = clear(driver_, stream, idle->base, idle->size);
+      if (cleared.ok()) return make_buffer(idle);
+      const Lock lock(mutex_);
+      enlist_idle(*idle);
+      return cleared.error();
+    }
+  }
   Result<Record*> made = new_record(stream);
   if (!made) return made.error();
   RecordHold record(*this, *made);
   if (*rounded == 0) return make_buffer(record.release());
-  if (Status fits = check_size(*rounded); !fits) return fits.error();
-
-  collect(UINT64_MAX, kReapsPerOperation);
   if (options.zero) {
     // A clear on a capturing stream would become a node of the graph and not run now.
     if (Status may = refuse_if_capturing(*record.get()); !may) return may.error();

@@ -47,6 +47,7 @@ Statistics ResourceCore::statistics() {
     }
   }
   sum.charged = charged_;
+  sum.cached = cached_;
   sum.leaked_handles = leaked_handles_;
   sum.leaked_handle_bytes = leaked_handle_bytes_;
   sum.leaked_reservations = leaked_reservations_;
@@ -123,7 +124,7 @@ std::string ResourceCore::check_invariants() {
   for (Reservation& reservation : reservations_)
     for (Mapping& mapping : reservation.mappings)
       if (mapping.prev) ++mapping.prev->links;
-  for (const RecordList* list : {&open_, &pending_}) {
+  for (const RecordList* list : {&open_, &pending_, &idle_}) {
     count_links(*list);
     for (const Record& record : *list) audit_record(record, granularity_, audit);
   }

@@ -26,7 +26,7 @@ struct ResourceCore::Extension {
   Placement placement = Placement::kKept;
 };
 
-/// Out of memory: reap what is done, then wait for the oldest pending free, and try again each
+/// Out of memory: reap what is done, then give idle ranges back, then wait for the oldest pending free, and try again each
 /// time something came back; then say what ran out. Ends because each round ends a pending free.
 template <class Attempt>
 auto ResourceCore::with_room(Attempt&& attempt) -> decltype(attempt()) {
@@ -36,9 +36,10 @@ auto ResourceCore::with_room(Attempt&& attempt) -> decltype(attempt()) {
         result.error().exhausted == Exhausted::kHost)
       return result;
     if (collect(UINT64_MAX, UINT64_MAX).ranges != 0) continue;
-    Result<bool> waited = wait_oldest();
-    if (!waited) return waited.error();
-    if (!*waited) return explain(result.error());
+    Result<bool> freed = evict_oldest();
+    if (freed.ok() && !*freed) freed = wait_oldest();
+    if (!freed) return freed.error();
+    if (!*freed) return explain(result.error());
   }
 }
 

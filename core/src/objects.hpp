@@ -102,11 +102,12 @@ enum class RecordState : std::uint8_t {
   kRetired,  // closed; goes when all its markers are reached
   kParked,   // closed; waits for the end of a capture, or for a wait that becomes possible
   kReaping,  // closed; some thread is giving it back
+  kIdle,     // closed; kept for the next allocation of its size
 };
 
 /// What a buffer owns: its share of a range and the streams its release is ordered behind. On
 /// close the same record becomes the pending free, so that a close needs no host memory.
-struct Record : ListHook {
+struct Record : ListHook, SetHook {
   Mapping* last = nullptr;  // counted; null for an empty buffer
   std::uint64_t base = 0;
   std::uint64_t size = 0;  // bytes: all of the chain
@@ -118,5 +119,11 @@ struct Record : ListHook {
 };
 
 using RecordList = intrusive::list<Record>;
+struct BySize {
+  using type = std::uint64_t;
+  std::uint64_t operator()(const Record& record) const { return record.size; }
+};
+using RecordsBySize = intrusive::multiset<Record, intrusive::key_of_value<BySize>,
+                                          intrusive::constant_time_size<false>>;
 
 }  // namespace granule::detail

@@ -126,7 +126,7 @@ Error ResourceCore::explain(Error error) {
 Status ResourceCore::forget(const Stream& stream) {
   const auto needs = [&](const StreamUse& use) { return use.stream == stream && !use.marker; };
   const auto visit = [&](auto&& action) {
-    for (RecordList* list : {&open_, &pending_})
+    for (RecordList* list : {&open_, &pending_, &idle_})
       for (Record& record : *list) {
         if (needs(record.primary)) action(record.primary);
         for (StreamUse& use : record.further)

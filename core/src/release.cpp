@@ -154,6 +154,11 @@ Status ResourceCore::close(Record*& record, const Stream* stream) {
            make_error(ErrorCode::kCapturing, "using the default stream would end a capture"));
       return {};
     }
+    if (keep_idle(record)) {
+      if (stream) drop_marker(named);
+      record = nullptr;
+      return {};
+    }
     if (Status ordered = order_release(*record, &skipped); !ordered) return refuse(ordered.error());
   }
   if (stream) drop_marker(named);
@@ -171,6 +176,9 @@ Status ResourceCore::drop(Record*& record, bool may_stay) {
       ordered = verdict.error();
     } else if (*verdict != CaptureVerdict::kClear) {
       ordered = make_error(ErrorCode::kCapturing, "a capture would be disturbed");
+    } else if (keep_idle(record)) {
+      record = nullptr;
+      return {};
     } else {
       ordered = order_release(*record, &skipped);
     }

@@ -76,6 +76,15 @@ Result<ResourceCore*> ResourceCore::create(Backend& backend, const VmmOptions& o
 // was reported when it was parked.
 void ResourceCore::shut_down() noexcept {
   collect(UINT64_MAX, UINT64_MAX);
+  while (!idle_.empty()) {
+    const Status evicted = evict_to(0);
+    if (evicted.ok()) break;
+    Record& stuck = idle_.front();
+    delist_idle(stuck);
+    stuck.state = RecordState::kParked;
+    pending_.push_back(stuck);
+    report(FailureKind::kParked, evicted.error(), stuck.base, stuck.size);
+  }
   for (bool more = true; more;) {
     const Result<bool> waited = wait_oldest();
     more = waited.ok() && *waited;

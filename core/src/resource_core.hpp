@@ -69,6 +69,8 @@ class ResourceCore {
   // pending.cpp
   CollectResult collect(std::uint64_t budget_ns, std::uint64_t most_ranges);
   Status forget(const Stream& stream);
+  // cache.cpp
+  Status trim(std::uint64_t keep);
   // grant.cpp
   Status grant(DeviceId device, Access access);
   // suspend.cpp
@@ -171,6 +173,19 @@ class ResourceCore {
   static Status prepare_departure(void* departure);
   void depart(Departure& departure, Mapping* last, std::uint64_t base, std::uint64_t size) noexcept;
 
+  // cache.cpp
+  void enlist_idle(Record& record);
+  void delist_idle(Record& record);
+  bool cacheable(const Record& record) const;
+  bool keep_idle(Record* record);
+  Status evict_to(std::uint64_t keep);
+  Result<bool> evict_oldest();
+  bool ordered_already(const Record& record, const Stream& stream) const;
+  Status order_behind(Record& record, const Stream& stream);
+  Record* pick_idle(const Stream& stream, std::uint64_t size, std::uint64_t capacity);
+  Record* take_idle(const Stream& stream, std::uint64_t size, std::uint64_t capacity);
+  void settle_on(Record& record, const Stream& stream) noexcept;
+
   // pending.cpp
   bool try_reap(Record& record, RecordState was);
   Result<bool> wait_oldest();
@@ -223,7 +238,10 @@ class ResourceCore {
   intrusive::list<Reservation> reservations_;
   RecordList open_;
   RecordList pending_;  // retired, parked or being reaped; oldest first
+  RecordList idle_;     // oldest first
+  RecordsBySize idle_by_size_;
   intrusive::list<Marker> free_markers_;
+  std::uint64_t cached_ = 0;  // bytes of idle_
   std::uint64_t charged_ = 0;
   std::uint64_t leaked_handle_bytes_ = 0;
   std::uint64_t leaked_handles_ = 0;

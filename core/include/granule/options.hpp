@@ -47,8 +47,10 @@ struct VmmOptions {
   FreePolicy free = FreePolicy::kSynchronize;
   /// Bound on all physical memory that the resource holds, idle memory included.
   std::uint64_t limit = kNoLimit;
-  /// Bound on the idle physical memory kept for reuse.
+  /// Bound on the idle memory kept for reuse, in whole mapped ranges. 0: none is kept.
   std::uint64_t cache = 0;
+  /// An idle range up to this much larger (percent) may serve; the buffer is then larger too.
+  std::uint32_t fit_percent = 0;
 };
 
 /// Options of one grow or resize; what is not set follows the resource. They govern the chunk that
