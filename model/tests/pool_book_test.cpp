@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "../src/pool.hpp"
+#include "pool.hpp"
 
 namespace granule::model {
 namespace {

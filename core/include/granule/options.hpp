@@ -72,7 +72,7 @@ struct AllocateOptions {
   /// reserved is out of memory (addresses). Below `size` it is raised to it.
   std::uint64_t capacity = 0;
   /// Where to try first; a hint is not a promise. A multiple of the granularity.
-  DevicePtr at;
+  DevicePtr at{};
   /// Clear the memory, ordered on the stream.
   bool zero = false;
 };

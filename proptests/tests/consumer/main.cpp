@@ -5,7 +5,7 @@
 #include <cstdio>
 
 int main() {
-  granule::model::ModelBackend driver;  // on a GPU: auto driver = granule::cuda::open()
+  granule::model::ModelBackend driver;  // on a GPU: granule::cuda::CudaBackend::open()
   granule::VmmOptions options;
   options.free = granule::FreePolicy::kDeferred;
   auto resource = granule::VirtualMemoryResource::create(driver, options).value();
