@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <granule/backend_api/export.hpp>
 #include <granule/backend_api/result.hpp>
 #include <granule/options.hpp>
 #include <granule/stream.hpp>
@@ -23,7 +24,7 @@ enum class Placement : std::uint8_t {
   kKept,   // room was added behind the range: same address
   kMoved,  // the chunks were mapped at a new address; no byte was copied
 };
-std::string_view name_of(Placement placement) noexcept;
+GRANULE_EXPORT std::string_view name_of(Placement placement) noexcept;
 
 struct GrowResult;
 
@@ -52,7 +53,7 @@ class RangeHolder;
 /// Sizes are bytes and always whole granules. Const operations may be called from many threads at
 /// once; close, drop, resize, shrink, suspend, resume and move from one thread, alone.
 /// A failed operation changes nothing that a caller can see (I5), idle memory apart.
-class Buffer {
+class GRANULE_EXPORT Buffer {
  public:
   Buffer() = default;
   Buffer(Buffer&& other) noexcept
@@ -137,7 +138,7 @@ struct GrowResult {
   Placement placement = Placement::kAlias;
 };
 
-class RangeHolder {
+class GRANULE_EXPORT RangeHolder {
  public:
   RangeHolder() = default;
   RangeHolder(RangeHolder&&) noexcept = default;

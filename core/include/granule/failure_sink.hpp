@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <granule/backend_api/export.hpp>
 #include <granule/backend_api/result.hpp>
 #include <granule/backend_api/types.hpp>
 
@@ -27,13 +28,13 @@ struct FailureReport {
 
 /// Receives reports. Called from whichever thread found the failure, never under a lock of the
 /// library; must be thread-safe and must not throw.
-class FailureSink {
+class GRANULE_EXPORT FailureSink {
  public:
   virtual ~FailureSink() = default;
   virtual void report(const FailureReport& report) noexcept = 0;
 };
 
 /// Writes one line a report to standard error. The default.
-FailureSink& stderr_failure_sink() noexcept;
+GRANULE_EXPORT FailureSink& stderr_failure_sink() noexcept;
 
 }  // namespace granule

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <granule/backend_api/backend.hpp>
+#include <granule/backend_api/export.hpp>
 #include <granule/backend_api/result.hpp>
 
 namespace granule {
@@ -106,7 +107,7 @@ struct SystemCaps {
 /// Asks the driver for what validation needs. Errors: those of the driver calls, but not an
 /// INVALID_VALUE of an attribute query, which is "unknown"; a device that is not there leaves
 /// `device` unknown. Thread-safe if the backend is.
-Result<SystemCaps> query_caps(Backend& backend, const VmmOptions& options);
+GRANULE_EXPORT Result<SystemCaps> query_caps(Backend& backend, const VmmOptions& options);
 
 /// All that is wrong with a set of options; empty if nothing is.
 struct Violations {
@@ -120,8 +121,8 @@ struct Violations {
 };
 
 /// Checks options against a machine; returns every violation, the most telling first. Pure.
-Violations validate(const VmmOptions& options, const SystemCaps& caps);
+GRANULE_EXPORT Violations validate(const VmmOptions& options, const SystemCaps& caps);
 /// The same for one grow of a resource made with `options`.
-Violations validate(const GrowOptions& call, const VmmOptions& options, const SystemCaps& caps);
+GRANULE_EXPORT Violations validate(const GrowOptions& call, const VmmOptions& options, const SystemCaps& caps);
 
 }  // namespace granule

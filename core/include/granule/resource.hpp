@@ -7,6 +7,7 @@
 #include <string>
 
 #include <granule/backend_api/backend.hpp>
+#include <granule/backend_api/export.hpp>
 #include <granule/backend_api/sync.hpp>
 #include <granule/buffer.hpp>
 #include <granule/failure_sink.hpp>
@@ -59,7 +60,7 @@ struct CollectResult {
 /// Makes and grows buffers. A cheap, copyable handle on shared state that lives until the last
 /// handle and the last buffer are gone. Thread-safe. Needs no current context and leaves the
 /// caller's unchanged (I12).
-class VirtualMemoryResource {
+class GRANULE_EXPORT VirtualMemoryResource {
  public:
   /// Checks the options against the machine (validate) and asks for the granularity.
   /// `backend` and `environment` outlive the resource and its buffers.

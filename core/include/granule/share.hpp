@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <granule/backend_api/backend.hpp>
+#include <granule/backend_api/export.hpp>
 #include <granule/backend_api/result.hpp>
 
 namespace granule {
@@ -12,7 +13,7 @@ namespace granule {
 /// One descriptor per chunk, in address order, with its size. Owns the descriptors: they are
 /// closed on every path. An open descriptor keeps the memory (driver contract, section 13).
 /// Move-only; not thread-safe.
-class SharedBuffer {
+class GRANULE_EXPORT SharedBuffer {
  public:
   struct Chunk {
     Descriptor descriptor;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <granule/backend_api/backend.hpp>
+#include <granule/backend_api/export.hpp>
 #include <granule/backend_api/result.hpp>
 
 namespace granule {
@@ -23,7 +24,7 @@ struct BindOptions {
 /// A stream outlives the buffers and pending frees ordered on it, or is announced with
 /// VirtualMemoryResource::forget before it is destroyed. Two streams are equal if the driver's
 /// never-reused ids are (a handle value may come back after a destroy, cuStreamGetId does not).
-class Stream {
+class GRANULE_EXPORT Stream {
  public:
   /// Binds a stream made by the driver. Calls cuStreamGetCtx, cuStreamGetId and, with the stream's
   /// context pushed for a moment, cuCtxGetDevice. Errors: whatever the driver answers.

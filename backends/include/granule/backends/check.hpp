@@ -10,17 +10,18 @@
 #include <utility>
 
 #include <granule/backend_api/backend.hpp>
+#include <granule/backend_api/export.hpp>
 #include <granule/backends/origin.hpp>
 
 namespace granule::check {
 
 /// True if a handle, descriptor or address of the call is poison, or an address shortly behind it.
-bool uses_poison_or_near(const Call& call) noexcept;
+GRANULE_EXPORT bool uses_poison_or_near(const Call& call) noexcept;
 
 /// Reports calls that use a poisoned value and refuses them with kInvalidValue (a real driver
 /// might crash on them). The callback runs on the calling thread, must not throw and must be
 /// thread-safe if several threads make calls.
-class PoisonCheckBackend final : public Backend {
+class GRANULE_EXPORT PoisonCheckBackend final : public Backend {
  public:
   using Report = std::function<void(const Call& call, CallOrigin origin)>;
   PoisonCheckBackend(Backend& inner, Report report) : inner_(inner), report_(std::move(report)) {}
@@ -46,7 +47,7 @@ struct Difference {
 /// handles of the two are related by a one-to-one renaming that grows with each object made; the
 /// caller sees only the answers of `real`. Calls are serialised. After a difference in status the
 /// two no longer hold the same objects: expect follow-up differences.
-class LockstepBackend final : public Backend {
+class GRANULE_EXPORT LockstepBackend final : public Backend {
  public:
   using Report = std::function<void(const Difference&)>;
   /// `report` must not throw and must not make calls on this backend.

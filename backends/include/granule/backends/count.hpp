@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include <granule/backend_api/export.hpp>
 #include <granule/backend_api/sync.hpp>
 
 namespace granule::count {
@@ -21,7 +22,7 @@ enum class HostMisuse : std::uint8_t {
 /// Counts and fails allocations. A freed block is filled with 0xDB and held back for a while, so
 /// that a second free of it is noticed. Thread-safe. Destroying it frees what it holds back, not
 /// what is still live.
-class CountingHostMemory final : public HostMemory {
+class GRANULE_EXPORT CountingHostMemory final : public HostMemory {
  public:
   static constexpr std::uint64_t kAlways = UINT64_MAX;
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <granule/backend_api/backend.hpp>
+#include <granule/backend_api/export.hpp>
 #include <granule/backends/origin.hpp>
 
 namespace granule::fault {
@@ -38,7 +39,7 @@ struct FaultRule {
 };
 
 /// True if the rule looks at such a call at all (whatever its number).
-bool matches(const FaultRule& rule, const Call& call) noexcept;
+GRANULE_EXPORT bool matches(const FaultRule& rule, const Call& call) noexcept;
 
 /// A call that was made although its caller was told that it failed.
 struct Orphan {
@@ -50,7 +51,7 @@ struct Orphan {
 /// rules and can fail; those with CallOrigin::kHarness pass. Every failed call, injected or not,
 /// leaves here with poisoned outputs. A call answered kWouldBlock had no effect and is not counted.
 /// Thread-safe; the inner backend is called without the lock.
-class FaultBackend final : public Backend {
+class GRANULE_EXPORT FaultBackend final : public Backend {
  public:
   explicit FaultBackend(Backend& inner) noexcept : inner_(inner) {}
 

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include <granule/backend_api/export.hpp>
+
 namespace granule {
 
 /// Who makes a call.
@@ -17,17 +19,17 @@ enum class CallOrigin : std::uint8_t {
 };
 
 /// "library", "program", "harness".
-std::string_view name_of(CallOrigin origin) noexcept;
-std::optional<CallOrigin> origin_named(std::string_view name) noexcept;
+GRANULE_EXPORT std::string_view name_of(CallOrigin origin) noexcept;
+GRANULE_EXPORT std::optional<CallOrigin> origin_named(std::string_view name) noexcept;
 
 /// The origin of the calls that this thread makes now.
-CallOrigin current_origin() noexcept;
+GRANULE_EXPORT CallOrigin current_origin() noexcept;
 /// The logical thread number set for this thread, or nothing if no ThreadScope is open.
-std::optional<std::uint32_t> current_thread_number() noexcept;
+GRANULE_EXPORT std::optional<std::uint32_t> current_thread_number() noexcept;
 
 /// Calls of this thread have that origin while the scope lives. Scopes nest; each is closed by the
 /// thread that opened it.
-class [[nodiscard]] OriginScope {
+class [[nodiscard]] GRANULE_EXPORT OriginScope {
  public:
   explicit OriginScope(CallOrigin origin) noexcept;
   ~OriginScope();
@@ -39,7 +41,7 @@ class [[nodiscard]] OriginScope {
 };
 
 /// Calls of this thread carry that logical thread number while the scope lives.
-class [[nodiscard]] ThreadScope {
+class [[nodiscard]] GRANULE_EXPORT ThreadScope {
  public:
   explicit ThreadScope(std::uint32_t number) noexcept;
   ~ThreadScope();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <granule/backend_api/backend.hpp>
+#include <granule/backend_api/export.hpp>
 #include <granule/backends/origin.hpp>
 
 namespace granule::record {
@@ -25,9 +26,9 @@ struct Entry {
 };
 
 /// "@THREAD ORIGIN CALL => STATUS ..." on one line (see trace.hpp for the rest of it).
-std::string to_text(const Entry& entry);
+GRANULE_EXPORT std::string to_text(const Entry& entry);
 /// The entry of such a line, or nothing if it is none.
-std::optional<Entry> entry_from_text(std::string_view line);
+GRANULE_EXPORT std::optional<Entry> entry_from_text(std::string_view line);
 
 /// Whether the calls themselves are kept, or only counted.
 enum class Keep : std::uint8_t { kCounts, kCalls };
@@ -35,7 +36,7 @@ enum class Keep : std::uint8_t { kCounts, kCalls };
 /// Records and counts. Entries are in order of completion. Counts leave out calls of the harness
 /// and answers of kWouldBlock (those had no effect). Thread-safe; the inner backend is called
 /// without the lock.
-class RecordBackend final : public Backend {
+class GRANULE_EXPORT RecordBackend final : public Backend {
  public:
   explicit RecordBackend(Backend& inner, Keep keep = Keep::kCalls) noexcept
       : inner_(inner), keep_(keep) {}

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <granule/backend_api/backend.hpp>
+#include <granule/backend_api/export.hpp>
 
 namespace granule::trace {
 
@@ -19,18 +20,18 @@ struct Traced {
 };
 
 /// Inputs only: "cuMemMap ptr=0x200000 size=2097152 offset=0 handle=0x1 flags=0".
-std::string to_text(const Call& call);
+GRANULE_EXPORT std::string to_text(const Call& call);
 /// Inputs, " => ", the status and, if the call succeeded, its outputs. Host data is written as
 /// pattern, host pointers as numbers.
-std::string to_text(const Call& call, DriverStatus status);
+GRANULE_EXPORT std::string to_text(const Call& call, DriverStatus status);
 
 /// The call and status of a line that to_text wrote; the outputs of a failed call hold poison.
 /// Without " => " the status is kSuccess and outputs have their defaults. Fields may be left out
 /// (they keep their defaults) but not repeated or unknown. Nothing if the line is malformed.
-std::optional<Traced> from_text(std::string_view line);
+GRANULE_EXPORT std::optional<Traced> from_text(std::string_view line);
 
 /// Passes calls through and gives the line of each to `sink`, from the calling thread.
-class TraceBackend final : public Backend {
+class GRANULE_EXPORT TraceBackend final : public Backend {
  public:
   using Sink = std::function<void(std::string_view line)>;
   /// `sink` must not throw and, if several threads make calls, must be thread-safe.

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <granule/backend_api/export.hpp>
 #include <granule/backend_api/types.hpp>
 
 namespace granule::model {
@@ -70,7 +71,7 @@ enum class ViolationKind : std::uint8_t {
   kUnportable,   ///< a measured leniency was used; a finding, not an error by default
 };
 /// "unmapped_use", "unordered_free", ...
-std::string_view name_of(ViolationKind kind) noexcept;
+GRANULE_EXPORT std::string_view name_of(ViolationKind kind) noexcept;
 
 struct Violation {
   ViolationKind kind = ViolationKind::kUnmappedUse;

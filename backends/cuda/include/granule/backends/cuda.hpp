@@ -5,6 +5,7 @@
 #include <memory>
 
 #include <granule/backend_api/backend.hpp>
+#include <granule/backend_api/export.hpp>
 #include <granule/backend_api/result.hpp>
 
 namespace granule::cuda {
@@ -36,7 +37,7 @@ struct Options {
 /// A gate (CloseGate) is a wait of the stream on a word of pinned host memory. While one is
 /// closed, calls that would wait for its stream do not return; the caller decides which those
 /// are. Every gate is opened by the destructor.
-class CudaBackend final : public Backend {
+class GRANULE_EXPORT CudaBackend final : public Backend {
  public:
   struct Impl;
 

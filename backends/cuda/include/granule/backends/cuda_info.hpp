@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <granule/backend_api/export.hpp>
 #include <granule/backends/cuda.hpp>
 
 namespace granule::cuda {
@@ -49,15 +50,15 @@ struct Info {
 /// Asks driver and management library. Makes a primary context on each device for a moment;
 /// leaves the current context as it was. Call it before anything is allocated: what this
 /// process holds itself counts as use where there is no management library.
-Info describe(CudaBackend& backend);
+GRANULE_EXPORT Info describe(CudaBackend& backend);
 
 /// Why the machine is unfit for exact checks, or empty: no device, no virtual memory management,
 /// or a busy device.
-std::string unfit_reason(const Info& info);
+GRANULE_EXPORT std::string unfit_reason(const Info& info);
 
 /// Plain lines for a person.
-std::string to_text(const Info& info);
+GRANULE_EXPORT std::string to_text(const Info& info);
 /// One JSON object.
-std::string to_json(const Info& info);
+GRANULE_EXPORT std::string to_json(const Info& info);
 
 }  // namespace granule::cuda

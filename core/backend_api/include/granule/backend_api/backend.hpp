@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <granule/backend_api/call.hpp>
+#include <granule/backend_api/export.hpp>
 #include <granule/backend_api/status.hpp>
 
 namespace granule {
@@ -11,7 +12,7 @@ namespace granule {
 /// Something that answers driver calls: the model, the real driver, or a decorator around either.
 /// Implementations must be callable from any thread; what a thread is to them (current context,
 /// capture mode) is their own matter.
-class Backend {
+class GRANULE_EXPORT Backend {
  public:
   Backend() = default;
   Backend(const Backend&) = delete;

@@ -15,6 +15,7 @@
 #include <granule/backend_api/calls_pool.hpp>
 #include <granule/backend_api/calls_stream.hpp>
 #include <granule/backend_api/calls_vmm.hpp>
+#include <granule/backend_api/export.hpp>
 #include <granule/backend_api/status.hpp>
 
 namespace granule {
@@ -69,12 +70,12 @@ inline constexpr CallKind kind_of =
 
 inline CallKind kind(const Call& call) { return static_cast<CallKind>(call.index()); }
 /// Name, family and first version of a kind.
-const CallInfo& info_of(CallKind kind) noexcept;
+GRANULE_EXPORT const CallInfo& info_of(CallKind kind) noexcept;
 inline std::string_view name_of(CallKind kind) noexcept { return info_of(kind).name; }
 /// The kind with that name, or nothing.
-std::optional<CallKind> call_named(std::string_view name) noexcept;
+GRANULE_EXPORT std::optional<CallKind> call_named(std::string_view name) noexcept;
 /// A call of that kind with default arguments.
-Call make_call(CallKind kind) noexcept;
+GRANULE_EXPORT Call make_call(CallKind kind) noexcept;
 
 /// Calls visitor(field, member) for each described member of a call struct, in order.
 template <class C, class Visitor>
@@ -84,12 +85,12 @@ constexpr void for_each_field(C& call, Visitor&& visitor) {
 }
 
 /// Fills every output of the call with poison (0xDB bytes), as after a failed call.
-void poison_outputs(Call& call) noexcept;
+GRANULE_EXPORT void poison_outputs(Call& call) noexcept;
 /// The poison value of a 64-bit output.
 inline constexpr std::uint64_t kPoison64 = 0xDBDBDBDBDBDBDBDBull;
 /// True if an input handle, address or descriptor of the call holds poison.
-bool uses_poison(const Call& call) noexcept;
+GRANULE_EXPORT bool uses_poison(const Call& call) noexcept;
 /// True if both are the same call with equal inputs.
-bool same_inputs(const Call& a, const Call& b) noexcept;
+GRANULE_EXPORT bool same_inputs(const Call& a, const Call& b) noexcept;
 
 }  // namespace granule

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <tuple>
 
+#include <granule/backend_api/export.hpp>
+
 namespace granule {
 
 /// What an argument is to its call.
@@ -36,7 +38,7 @@ enum class ObjectKind : std::uint8_t {
   kContext,
   kGraph,
 };
-std::string_view name_of(ObjectKind kind) noexcept;
+GRANULE_EXPORT std::string_view name_of(ObjectKind kind) noexcept;
 
 constexpr bool is_output(Role role) { return role == Role::kOut || role == Role::kMakes; }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include <granule/backend_api/export.hpp>
 #include <granule/backend_api/status.hpp>
 
 namespace granule {
@@ -44,14 +45,14 @@ struct Error {
 };
 
 /// "out_of_memory", "invalid_argument", ... as the program format spells it.
-std::string_view name_of(ErrorCode code) noexcept;
+GRANULE_EXPORT std::string_view name_of(ErrorCode code) noexcept;
 /// "device", "addresses", "budget", "pending", "host"; "" for kNone.
-std::string_view name_of(Exhausted what) noexcept;
+GRANULE_EXPORT std::string_view name_of(Exhausted what) noexcept;
 /// One line for a person: what happened, what was expected, what to do.
-std::string to_string(const Error& error);
+GRANULE_EXPORT std::string to_string(const Error& error);
 
 /// Out of device memory, addresses, budget or host memory. A std::bad_alloc.
-class OutOfMemory : public std::bad_alloc {
+class GRANULE_EXPORT OutOfMemory : public std::bad_alloc {
  public:
   explicit OutOfMemory(const Error& error) noexcept : error_(error) {}
   const char* what() const noexcept override { return "granule: out of memory"; }
@@ -62,7 +63,7 @@ class OutOfMemory : public std::bad_alloc {
 };
 
 /// Every other failure.
-class BackendError : public std::runtime_error {
+class GRANULE_EXPORT BackendError : public std::runtime_error {
  public:
   explicit BackendError(const Error& error) : std::runtime_error(to_string(error)), error_(error) {}
   const Error& error() const noexcept { return error_; }
@@ -72,10 +73,10 @@ class BackendError : public std::runtime_error {
 };
 
 /// Throws OutOfMemory or BackendError, by the code of `error`.
-[[noreturn]] void throw_error(const Error& error);
+[[noreturn]] GRANULE_EXPORT void throw_error(const Error& error);
 
 /// Success, or an Error.
-class [[nodiscard]] Status {
+class [[nodiscard]] GRANULE_EXPORT Status {
  public:
   constexpr Status() noexcept = default;
   constexpr Status(const Error& error) noexcept : error_(error), failed_(true) {}  // NOLINT

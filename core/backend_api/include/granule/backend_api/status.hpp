@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include <granule/backend_api/export.hpp>
+
 namespace granule {
 
 /// CUresult, plus answers of our own above 0x7f000000 that no driver gives.
@@ -76,10 +78,10 @@ enum class DriverStatus : std::int32_t {
 
 /// The driver's name of a status ("CUDA_ERROR_OUT_OF_MEMORY", "CUDA_SUCCESS"; our own:
 /// "would_block", "unavailable", "undefined"); an unknown number gives "CUDA_ERROR_(unlisted)".
-std::string_view name_of(DriverStatus status) noexcept;
+GRANULE_EXPORT std::string_view name_of(DriverStatus status) noexcept;
 /// The status with that name, or nothing.
-std::optional<DriverStatus> status_named(std::string_view name) noexcept;
+GRANULE_EXPORT std::optional<DriverStatus> status_named(std::string_view name) noexcept;
 /// True for the errors after which a context answers nothing else (driver contract, section 16).
-bool is_sticky(DriverStatus status) noexcept;
+GRANULE_EXPORT bool is_sticky(DriverStatus status) noexcept;
 
 }  // namespace granule

@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <mutex>
 
+#include <granule/backend_api/export.hpp>
+
 namespace granule {
 
 /// Host memory for the library's own records. Implementations must be thread-safe.
-class HostMemory {
+class GRANULE_EXPORT HostMemory {
  public:
   virtual ~HostMemory() = default;
   /// `size` bytes aligned to `alignment` (a power of two), or null if there are none. Never throws.
@@ -23,7 +25,7 @@ class HostMemory {
 
 /// What a harness does instead of std::mutex, std::condition_variable and the steady clock.
 /// `mutex` and `condition` are only identities here. Implementations must be thread-safe.
-class SyncHooks {
+class GRANULE_EXPORT SyncHooks {
  public:
   virtual ~SyncHooks() = default;
   virtual void lock(const void* mutex) = 0;
@@ -37,7 +39,7 @@ class SyncHooks {
 };
 
 /// Host memory from ::operator new(std::nothrow); one object for the whole process.
-HostMemory& default_host_memory() noexcept;
+GRANULE_EXPORT HostMemory& default_host_memory() noexcept;
 
 /// The seam as it is handed to the core. Both members outlive everything made with it.
 struct Runtime {
@@ -58,7 +60,7 @@ struct Runtime {
 };
 
 /// A mutex behind the seam; BasicLockable. Not recursive.
-class SeamMutex {
+class GRANULE_EXPORT SeamMutex {
  public:
   explicit SeamMutex(const Runtime& runtime) : hooks_(runtime.hooks) {}
   void lock() {
@@ -82,7 +84,7 @@ class SeamMutex {
 };
 
 /// A condition behind the seam, for use with a SeamMutex that the caller holds.
-class SeamCondition {
+class GRANULE_EXPORT SeamCondition {
  public:
   explicit SeamCondition(const Runtime& runtime) : hooks_(runtime.hooks) {}
   void wait(SeamMutex& held) {
