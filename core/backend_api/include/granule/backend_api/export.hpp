@@ -2,7 +2,7 @@
 #pragma once
 
 #if defined(__GNUC__)
-#define GRANULE_EXPORT __attribute__((visibility("default")))
+#define GRANULE_EXPORT [[gnu::visibility("default")]]
 #else
 #define GRANULE_EXPORT
 #endif
