@@ -17,9 +17,9 @@ struct Bytes {
   enum class Kind : std::uint8_t { kUnknown, kByte, kWord, kLiteral };
   Kind kind = Kind::kUnknown;
   std::uint8_t byte = 0;
-  std::uint32_t word = 0;    // kWord: little-endian, its first byte at `phase` 0
-  std::uint32_t phase = 0;   // kWord: which byte of the word the range starts with
-  std::uint64_t skip = 0;    // kLiteral: offset of the first byte in `data`
+  std::uint32_t word = 0;   // kWord: little-endian, its first byte at `phase` 0
+  std::uint32_t phase = 0;  // kWord: which byte of the word the range starts with
+  std::uint64_t skip = 0;   // kLiteral: offset of the first byte in `data`
   std::shared_ptr<const std::vector<std::uint8_t>> data;  // kLiteral
 
   static Bytes unknown() { return {}; }

@@ -1,7 +1,10 @@
 // The driver's pool calls, and what other subjects ask of pools. Driver contract, section 17.
+#include <set>
+
 #include "calls.hpp"
 #include "pool_world.hpp"
 #include "streams.hpp"
+#include "vmm.hpp"
 
 namespace granule::model {
 namespace {
@@ -110,26 +113,13 @@ DriverStatus allocate(State& state, ThreadId thread, StreamHandle handle, PoolHa
                   : allocate_now(state, stream.number, pool, size, ptr);
 }
 
-/// Reports queued work that uses `range` and is not ordered before a free on stream `freed`; for a
-/// free ordered behind nothing, any queued work that uses it.
-void report_work_behind_free(State& state, const AddressRange& range,
-                             std::optional<std::uint64_t> freed) {
+/// Reports a free while queued work that is not ordered before it uses the block; `stream` kNone:
+/// a free that is ordered behind nothing.
+void report_work_behind_free(State& state, const AddressRange& range, std::uint64_t stream) {
   if (state.pending_memory_work == 0) return;
-  for (const std::uint64_t number : state.busy_streams) {
-    if (freed == number) continue;
-    const Stream& stream = state.streams[number];
-    std::uint64_t position = stream.ran;
-    for (const Work& work : stream.queue) {
-      ++position;
-      const bool uses = (work.dst != 0 && range.overlaps({work.dst, work.size})) ||
-                        (work.src != 0 && range.overlaps({work.src, work.size}));
-      if (!uses || work.size == 0) continue;
-      if (freed && is_ordered_behind(state, *freed, {number, position})) continue;
-      violate(state, ViolationKind::kUnorderedFree,
-              "pool block at " + hex(range.base) + " freed while unordered work still uses it");
-      return;
-    }
-  }
+  if (!has_unordered_work(state, stream, range.base, range.size)) return;
+  violate(state, ViolationKind::kUnorderedFree,
+          "pool block at " + hex(range.base) + " freed while unordered work still uses it");
 }
 
 DriverStatus free_ordered(State& state, std::uint64_t stream, DevicePtr ptr) {
@@ -301,7 +291,7 @@ std::optional<DriverStatus> free_pool_block(State& state, DevicePtr ptr) {
   const AddressRange range = place->range;
   violate(state, ViolationKind::kUnportable,
           "cuMemFree of pool block " + hex(ptr.value) + ": ordered behind nothing, stays counted");
-  report_work_behind_free(state, range, std::nullopt);
+  report_work_behind_free(state, range, kNone);
   StateWorld world(state);
   return state.pools.free_now(ptr, world);
 }
@@ -314,6 +304,20 @@ std::uint64_t empty_pools(State& state, const Location& place) {
 void pools_observe(State& state, const StreamPoint& point) {
   StateWorld world(state);
   state.pools.observed(point.stream, point.position, world);
+}
+
+void pools_observe_destroyed(State& state, std::int32_t device) {
+  std::set<std::uint64_t> gone;
+  for (const auto& [handle, pool] : state.pools.pools()) {
+    for (const std::uint64_t number : pool.streams) {
+      const Stream& stream = state.streams[number];
+      if (stream.destroyed && stream.device == device) gone.insert(number);
+    }
+  }
+  for (const std::uint64_t number : gone) {
+    pools_observe(state, {number, state.streams[number].ran});
+    if (state.streams[number].queue.empty()) state.pools.forget_stream(number);
+  }
 }
 
 }  // namespace granule::model

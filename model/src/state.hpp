@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -36,7 +37,7 @@ struct Allocation {
   AllocationProperties properties;  // as granted
   std::uint32_t live_values = 0;    // handle slots with references or mappings
   std::uint32_t descriptors = 0;
-  bool held = true;  // false: memory returned, kept for quirks only
+  std::uint64_t mapped_in = 0;  // base of the reservation that it was mapped in last
   Contents contents;
 };
 
@@ -46,7 +47,7 @@ struct HandleSlot {
   std::uint32_t references = 0;
   std::uint32_t mappings = 0;
   bool imported = false;
-  std::uint64_t block_id = 0;  // MEMORY_BLOCK_ID
+  std::uint64_t block_id = 0;       // MEMORY_BLOCK_ID
   AllocationProperties properties;  // kept after release: stale data is readable
   bool live() const { return references != 0 || mappings != 0; }
 };
@@ -60,10 +61,11 @@ struct Mapping {
 
 struct Reservation {
   std::uint64_t size = 0;
-  bool busy = false;  // quirk: cannot be mapped again
+  bool busy = false;                                     // quirk: cannot be freed
+  std::vector<std::pair<Location, std::uint64_t>> owed;  // quirk: memory that returns with it
 };
 
-struct Descriptor_ {
+struct OpenDescriptor {
   std::uint32_t allocation = 0;
   HandleType type = HandleType::kPosixFd;
 };
@@ -92,49 +94,24 @@ struct PinnedMemory {
   ContextHandle context;
   std::uint64_t buffer_id = 0;
   Contents contents;
+  std::shared_ptr<std::uint8_t> real;  // with Config::real_pinned
 };
 
 // ---- streams ------------------------------------------------------------------------------------
 
 enum class WorkKind : std::uint8_t {
-  kMarker,     // an event record, or anything without effect
-  kGate,       // closed until OpenGate
-  kWait,       // waits for points of other streams
-  kSpin,       // lasts, touches nothing
-  kFill,       // memset, or a kernel that writes
-  kRead,       // a copy to the host, or a kernel that reads
-  kTouch,      // a kernel that reads and writes back
-  kCopy,       // device to device
+  kMarker,  // an event record, or anything without effect
+  kGate,    // closed until OpenGate
+  kWait,    // waits for points of other streams
+  kSpin,    // lasts, touches nothing
+  kFill,    // memset, or a kernel that writes
+  kRead,    // a copy to the host, or a kernel that reads
+  kTouch,   // a kernel that reads and writes back
+  kCopy,    // device to device
   kHostFunction,
   kWriteValue,
   kWaitValue,
 };
-
-/// One queued stream operation. Its position is its place in the stream's order, from 1 up.
-struct Work {
-  WorkKind kind = WorkKind::kMarker;
-  bool kernel = false;      // faults instead of failing; its range was not checked at the call
-  bool open = false;        // kGate: opened
-  bool cut = false;         // its memory was unmapped or narrowed while it could be running
-  bool reported = false;
-  std::uint32_t flags = 0;  // kWaitValue
-  std::uint64_t opened_at = 0;
-  std::uint64_t enqueued_at = 0;  // virtual time
-  std::uint64_t duration = 0;
-  std::uint64_t dst = 0;
-  std::uint64_t src = 0;
-  std::uint64_t size = 0;
-  std::uint64_t landing = 0;
-  void* host = nullptr;
-  void (*function)(void*) = nullptr;
-  void* argument = nullptr;
-  std::uint64_t value = 0;
-  std::uint64_t host_epoch = 0;  // what the host had seen when it was enqueued
-  Bytes bytes;                   // kFill
-  std::vector<StreamPoint> points;  // kWait
-};
-
-enum class StreamKind : std::uint8_t { kNonBlocking, kBlocking, kLegacy, kPerThread };
 
 /// A set of points, one a stream: what is ordered before something.
 class Clock {
@@ -148,6 +125,34 @@ class Clock {
   std::vector<StreamPoint> points_;  // ascending by stream
 };
 
+/// One queued stream operation. Its position is its place in the stream's order, from 1 up.
+struct Work {
+  WorkKind kind = WorkKind::kMarker;
+  bool kernel = false;      // faults instead of failing; its range was not checked at the call
+  bool open = false;        // kGate: opened
+  bool running = false;     // kHostFunction: in progress
+  bool cut = false;         // its memory was unmapped or narrowed while it could be running
+  bool to_host = false;     // kRead: a copy to the host
+  std::uint32_t flags = 0;  // kWaitValue
+  std::uint64_t opened_at = 0;
+  std::uint64_t enqueued_at = 0;  // virtual time
+  std::uint64_t duration = 0;
+  std::uint64_t dst = 0;
+  std::uint64_t src = 0;
+  std::uint64_t size = 0;
+  std::uint64_t landing = 0;
+  void* host = nullptr;
+  void (*function)(void*) = nullptr;
+  void* argument = nullptr;
+  std::uint64_t value = 0;
+  std::uint64_t host_epoch = 0;     // what the host had seen when it was enqueued
+  Bytes bytes;                      // kFill
+  std::vector<StreamPoint> points;  // kWait
+  Clock order;                      // kWait: all that is before those points
+};
+
+enum class StreamKind : std::uint8_t { kNonBlocking, kBlocking, kLegacy, kPerThread };
+
 /// A stream's order of work: positions 1..submitted were enqueued, 1..ran have run.
 struct Stream {
   std::uint64_t handle = 0;  // 0 for default streams
@@ -159,15 +164,16 @@ struct Stream {
   DriverStatus fault = DriverStatus::kSuccess;  // its head faulted: nothing behind it runs
   std::deque<Work> queue;                       // positions ran+1 .. submitted
   std::uint64_t ran = 0;
-  std::uint64_t seen = 0;    // the host knows, by any means, that these have run
-  std::uint64_t synced = 0;  // the host has waited for these
+  std::uint64_t seen = 0;         // the host knows, by any means, that these have run
+  std::uint64_t synced = 0;       // the host has waited for these
   std::uint64_t last_finish = 0;  // virtual time
-  Clock order;      // what the next operation enqueued is ordered behind
-  Clock run_order;  // the same of the operation that runs next
+  Clock order;                    // what the next operation enqueued is ordered behind
+  Clock run_order;                // the same of the operation that runs next
   std::vector<std::pair<std::uint64_t, std::uint64_t>> seen_at;  // (host epoch, position)
   std::uint64_t capture = 0;  // number of the capture it is part of; 0: none
   std::uint64_t closed_gates = 0;
   std::uint64_t capture_nodes = 0;
+  std::uint32_t queries = 0;  // NOT_READY answers since it last moved
   std::uint64_t submitted() const { return ran + queue.size(); }
 };
 
@@ -185,7 +191,7 @@ struct Capture {
   CaptureMode mode = CaptureMode::kGlobal;
   CaptureStatus status = CaptureStatus::kActive;
   std::uint32_t thread = 0;
-  std::uint64_t origin = 0;               // stream
+  std::uint64_t origin = 0;  // stream
   std::int32_t device = 0;
   std::uint64_t context = 0;
   bool ended = false;
@@ -199,8 +205,9 @@ struct Context {
   std::int32_t device = 0;
   bool primary = false;
   bool active = false;
-  std::uint64_t retains = 0;  // primary
-  std::uint64_t legacy = kNone;                     // stream
+  std::uint64_t retains = 0;                          // primary
+  std::uint64_t legacy = kNone;                       // stream
+  std::vector<std::uint64_t> streams;                 // all that live or have work, ascending
   std::map<std::uint32_t, std::uint64_t> per_thread;  // thread -> stream
 };
 
@@ -215,8 +222,8 @@ struct Device {
   std::uint64_t free = 0;
   DriverStatus pending_fault = DriverStatus::kSuccess;  // happened, nobody was told
   DriverStatus sticky = DriverStatus::kSuccess;         // every call but VMM ones says so
-  bool dead = false;  // reset after a fault
-  std::uint64_t primary = 0;  // context handle
+  bool dead = false;                                    // reset after a fault
+  std::uint64_t primary = 0;                            // context handle
 };
 
 struct State {
@@ -228,7 +235,6 @@ struct State {
   std::uint64_t now = 0;  // virtual nanoseconds
   std::uint64_t random = 0;
   std::uint64_t host_epoch = 1;
-  std::uint32_t idle_queries = 0;
   std::uint32_t quirk_not_ready = 0;
   std::vector<Device> devices;
 
@@ -239,10 +245,10 @@ struct State {
   std::vector<Allocation> allocations;
   std::vector<std::uint32_t> free_allocations;
   std::vector<HandleSlot> handles;
-  std::deque<std::uint32_t> dead_handles;                    // slots, released last at the back
+  std::deque<std::uint32_t> dead_handles;                        // slots, released last at the back
   std::unordered_map<std::uint64_t, std::uint32_t> odd_handles;  // values that were forced
-  std::vector<std::uint64_t> odd_values;                     // their values, by slot, 0: regular
-  std::map<std::int32_t, Descriptor_> descriptors;
+  std::vector<std::uint64_t> odd_values;  // their values, by slot, 0: regular
+  std::map<std::int32_t, OpenDescriptor> descriptors;
   std::uint64_t next_allocation = 1;
   std::uint64_t next_id = 1;  // buffer and block ids
   std::deque<std::uint64_t> forced_reserves;
@@ -276,6 +282,7 @@ struct State {
   std::uint64_t next_graph = 0;
   std::map<std::uint64_t, ByteSummary> landings;
   std::uint64_t pending_memory_work = 0;  // queued items that touch memory
+  std::uint64_t possible_blocks = 0;  // queued gates that are closed, value waits, host functions
 
   // contexts and threads
   std::map<std::uint64_t, Context> contexts;

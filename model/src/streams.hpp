@@ -46,11 +46,39 @@ void observe(State& state, const StreamPoint& point, bool synced);
 
 /// Waits of the host. kWouldBlock without effect, a fault, or kSuccess with all of it observed.
 DriverStatus wait_for_stream(State& state, std::uint64_t stream);
-DriverStatus wait_for_point(State& state, std::uint64_t stream, const StreamPoint& point);
+DriverStatus wait_for_point(State& state, std::int32_t device, const StreamPoint& point);
 /// All streams of a context (`context` 0: of every context of the device).
 DriverStatus wait_for_context(State& state, std::int32_t device, std::uint64_t context,
                               bool synced);
-/// The null stream and the blocking streams of a context, as synchronous copies do.
-DriverStatus wait_for_blocking(State& state, std::uint64_t context, bool synced);
+/// Whether the null stream and the blocking streams of its context have, or can have, run.
+bool blocking_streams_idle(const State& state, std::uint64_t legacy);
+bool blocking_streams_can_run(const State& state, std::uint64_t legacy);
+
+/// Answers of a query: kSuccess if the point has run, else kNotReady; a lazy schedule lets go
+/// after enough questions.
+DriverStatus query_point(State& state, const StreamPoint& point);
+
+/// Whether operation `a` is before the operation that `stream` runs now.
+bool is_before(const State& state, const StreamPoint& a, std::uint64_t stream, const Work& work);
+bool touches_memory(const Work& work);
+
+/// A fault that happened becomes the answer of all calls of the device; its work is gone.
+void make_sticky(State& state, std::int32_t device);
+/// Work of a stream that will never run is thrown away.
+void discard_work(State& state, std::uint64_t stream);
+/// Opens all closed gates of a stream.
+void open_gates(State& state, std::uint64_t stream);
+std::uint64_t new_stream(State& state, StreamKind kind, std::uint64_t context);
+
+// transfer.cpp
+/// Does what an operation does; a status other than kSuccess is its fault.
+DriverStatus perform(State& state, std::uint64_t stream, const Work& work, StreamPoint self);
+/// Whether the value that a kWaitValue waits for is there.
+bool value_is_there(const State& state, const Work& work);
+
+// context.cpp
+/// The current context of a thread: INVALID_CONTEXT, CONTEXT_IS_DESTROYED, a sticky error, or
+/// kSuccess with its handle value.
+DriverStatus need_context(State& state, ThreadId thread, std::uint64_t& context);
 
 }  // namespace granule::model

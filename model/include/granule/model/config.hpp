@@ -30,9 +30,9 @@ enum class Placement : std::uint8_t {
 
 /// Which value a new handle gets.
 enum class HandleReuse : std::uint8_t {
-  kSeeded,   ///< a seeded choice between a released value and a fresh one
-  kFresh,    ///< a fresh one, as long as that is affordable
-  kAtOnce,   ///< the value released last
+  kSeeded,  ///< a seeded choice between a released value and a fresh one
+  kFresh,   ///< a fresh one, as long as that is affordable
+  kAtOnce,  ///< the value released last
 };
 
 /// What one device can do and holds.
@@ -53,8 +53,8 @@ struct Quirks {
   bool tail_access_refused = false;    ///< set access of a part of a reservation's mappings fails
   bool memory_back_at_address_free = false;  ///< unmapped memory returns when its addresses do
   bool threshold_forgotten = false;          ///< a pool's release threshold is not kept
-  std::uint32_t not_ready_times = 0;  ///< each VMM call first says NOT_READY so many times
-  bool rdma_flag_lies = false;        ///< the capability says yes, the call refuses
+  std::uint32_t not_ready_times = 0;         ///< each VMM call first says NOT_READY so many times
+  bool rdma_flag_lies = false;               ///< the capability says yes, the call refuses
 };
 
 /// A whole machine. Compare nothing in it against wall time: all durations are virtual.
@@ -72,6 +72,7 @@ struct Config {
   std::uint64_t context_bytes = 548'995'072;  ///< what a context beyond the primary takes
   std::uint32_t numa_nodes = 1;
   std::int32_t driver_version = 13000;
+  bool real_pinned = false;  ///< pinned memory is real host memory, for programs that look at it
 };
 
 }  // namespace granule::model

@@ -1,4 +1,5 @@
-// What the simulated driver holds for its client, for oracles and drawings; and what it found wrong.
+// What the simulated driver holds for its client, for oracles and drawings; and what it found
+// wrong.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct Ledger {
   std::uint64_t allocated_bytes = 0;    ///< their bytes, on devices and the host
   std::uint64_t mappings = 0;           ///< mapping objects
   std::uint64_t mapped_bytes = 0;
-  std::uint64_t descriptors = 0;  ///< open exported descriptors
+  std::uint64_t descriptors = 0;   ///< open exported descriptors
   std::uint64_t plain_blocks = 0;  ///< live cuMemAlloc allocations
   std::uint64_t plain_bytes = 0;   ///< bytes asked for in them
   std::uint64_t pinned_blocks = 0;

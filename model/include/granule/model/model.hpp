@@ -10,6 +10,7 @@
 
 #include <granule/backend_api/backend.hpp>
 #include <granule/backend_api/call.hpp>
+#include <granule/backend_api/export.hpp>
 #include <granule/model/config.hpp>
 #include <granule/model/ledger.hpp>
 
@@ -27,7 +28,7 @@ struct State;  // model/src/state.hpp
 
 /// Called when a queued host function runs; it may call step on the same state, as
 /// kHostFunctionThread. Without a runner host functions are taken as done.
-class HostFunctionRunner {
+class GRANULE_EXPORT HostFunctionRunner {
  public:
   virtual ~HostFunctionRunner() = default;
   virtual void run(void (*function)(void*), void* argument) = 0;
@@ -35,7 +36,7 @@ class HostFunctionRunner {
 
 /// Everything a driver and its devices hold. A value: copies are independent (a copy has no
 /// runner). Not thread-safe; see ModelBackend.
-class DriverState {
+class GRANULE_EXPORT DriverState {
  public:
   explicit DriverState(Config config = {});
   DriverState(const DriverState& other);
@@ -65,8 +66,8 @@ class DriverState {
   /// Free and total bytes of a device, as cuMemGetInfo would say; works in any state.
   std::uint64_t free_bytes(std::int32_t device) const;
   std::uint64_t total_bytes(std::int32_t device) const;
-  std::uint64_t now_ns() const;    ///< virtual time
-  std::uint64_t calls() const;     ///< calls made so far
+  std::uint64_t now_ns() const;  ///< virtual time
+  std::uint64_t calls() const;   ///< calls made so far
   /// The largest single allocation that a create could have now, pools left alone.
   std::uint64_t largest_create(std::int32_t device) const;
 
@@ -95,6 +96,8 @@ class DriverState {
   std::uint64_t pending_work() const;
   /// Runs everything that is not held; the harness's end-of-program drain.
   void drain();
+  /// Opens every closed gate, those of destroyed streams too.
+  void open_all_gates();
 
   /// Host words that stream memory operations write and wait for.
   std::uint64_t host_word(std::uint64_t address) const;
@@ -115,13 +118,13 @@ class DriverState {
 /// Executes one call. Deterministic: reads and writes nothing but its arguments and the host
 /// memory that copies name. kWouldBlock means: no effect at all. kUndefined: the driver would
 /// crash; a violation says why.
-DriverStatus step(DriverState& state, ThreadId thread, Call& call);
+GRANULE_EXPORT DriverStatus step(DriverState& state, ThreadId thread, Call& call);
 
 /// Whether step would answer kWouldBlock. Has no effect.
-bool would_block(const DriverState& state, ThreadId thread, const Call& call);
+GRANULE_EXPORT bool would_block(const DriverState& state, ThreadId thread, const Call& call);
 
 /// The model as a backend. Thread-safe: one mutex around each call.
-class ModelBackend final : public Backend, private HostFunctionRunner {
+class GRANULE_EXPORT ModelBackend final : public Backend, private HostFunctionRunner {
  public:
   explicit ModelBackend(Config config = {});
   ~ModelBackend() override;
@@ -131,7 +134,7 @@ class ModelBackend final : public Backend, private HostFunctionRunner {
   /// The logical thread of the calling OS thread for its next calls. Without it each OS thread
   /// gets a number of its own, in order of first call; the first is 0.
   void set_thread(ThreadId thread);
-  bool would_block(const Call& call) const;
+  bool would_block(const Call& call);
   std::vector<Violation> take_violations();
 
   /// Starts again as a fresh machine.
@@ -142,11 +145,12 @@ class ModelBackend final : public Backend, private HostFunctionRunner {
 
  private:
   void run(void (*function)(void*), void* argument) override;
-  ThreadId current_thread() const;
+  ThreadId current_thread();
 
-  mutable std::recursive_mutex mutex_;
+  std::recursive_mutex mutex_;  // host functions call back in
   DriverState state_;
   std::uint64_t serial_;  // tells backends apart in thread-local tables
+  std::uint32_t next_thread_ = 0;
   bool in_host_function_ = false;
 };
 
