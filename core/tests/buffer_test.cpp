@@ -1,0 +1,146 @@
+// What the core refuses or does without any driver call, and how it treats the seam. Behaviour
+// against a driver is tested with programs on the model.
+#include <gtest/gtest.h>
+
+#include <granule/resource.hpp>
+
+#include "null_backend.hpp"
+
+namespace granule {
+namespace {
+
+constexpr std::uint64_t kG = NullBackend::kGranule;
+
+class BufferTest : public testing::Test {
+ protected:
+  VirtualMemoryResource resource(const VmmOptions& options = {}) {
+    return VirtualMemoryResource::create(backend, options, {}).value();
+  }
+  NullBackend backend;
+  Stream stream = Stream::legacy({0});
+};
+
+TEST_F(BufferTest, SizeZeroMakesNoDriverCall) {
+  VirtualMemoryResource r = resource();
+  const std::uint64_t before = backend.calls;
+  Buffer a = r.allocate(stream, 0).value();
+  EXPECT_EQ(a.size(), 0u);
+  EXPECT_EQ(backend.calls, before);
+}
+
+TEST_F(BufferTest, SizeThatWrapsMakesNoDriverCall) {
+  VirtualMemoryResource r = resource();
+  const std::uint64_t before = backend.calls;
+  Result<Buffer> a = r.allocate(stream, UINT64_MAX);
+  ASSERT_FALSE(a.ok());
+  EXPECT_EQ(a.error().code, ErrorCode::kOverflow);
+  EXPECT_EQ(backend.calls, before);
+}
+
+TEST_F(BufferTest, HopelessSizeMakesNoDriverCall) {
+  VirtualMemoryResource r = resource();
+  const std::uint64_t before = backend.calls;
+  Result<Buffer> a = r.allocate(stream, 1ull << 50);
+  ASSERT_FALSE(a.ok());
+  EXPECT_EQ(a.error().exhausted, Exhausted::kDevice);
+  EXPECT_EQ(backend.calls, before);
+  EXPECT_THROW(r.allocate(stream, 1ull << 50).value(), OutOfMemory);
+}
+
+TEST_F(BufferTest, CoveredGrowIsAnAliasWithoutDriverCall) {
+  VirtualMemoryResource r = resource();
+  Buffer a = r.allocate(stream, 2 * kG).value();
+  const std::uint64_t before = backend.calls;
+  GrowResult b = a.grow(kG).value();
+  EXPECT_EQ(b.placement, Placement::kAlias);
+  EXPECT_EQ(b.buffer.ptr(), a.ptr());
+  EXPECT_EQ(b.buffer.size(), 2 * kG);
+  EXPECT_EQ(backend.calls, before);
+}
+
+TEST_F(BufferTest, ClosedBufferRefusesEverythingButClose) {
+  VirtualMemoryResource r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  EXPECT_TRUE(a.close().ok());
+  EXPECT_TRUE(a.close().ok());
+  EXPECT_TRUE(a.drop().ok());
+  EXPECT_EQ(a.grow(kG).status().error().code, ErrorCode::kClosed);
+  EXPECT_EQ(a.resize(kG).status().error().code, ErrorCode::kClosed);
+  EXPECT_EQ(a.shrink(kG).status().error().code, ErrorCode::kClosed);
+  EXPECT_EQ(a.used_on(stream).error().code, ErrorCode::kClosed);
+  EXPECT_THROW(a.grow(kG).value(), BackendError);
+}
+
+TEST_F(BufferTest, BuffersOutliveTheirResource) {
+  Buffer a;
+  {
+    VirtualMemoryResource r = resource();
+    a = r.allocate(stream, kG).value();
+  }
+  EXPECT_TRUE(a.grow(2 * kG).ok());
+}
+
+TEST_F(BufferTest, ForeignBufferIsRefusedByName) {
+  VirtualMemoryResource r = resource();
+  VirtualMemoryResource other = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer* set[] = {&a};
+  EXPECT_EQ(other.suspend(set, false).error().code, ErrorCode::kWrongResource);
+  EXPECT_EQ(other.export_buffer(a).status().error().code, ErrorCode::kWrongResource);
+  EXPECT_FALSE(other.owns(a));
+  EXPECT_TRUE(r.owns(a));
+}
+
+class CountingMemory final : public HostMemory {
+ public:
+  void* allocate(std::size_t size, std::size_t alignment) noexcept override {
+    ++allocations;
+    bytes += size;
+    return default_host_memory().allocate(size, alignment);
+  }
+  void deallocate(void* block, std::size_t size, std::size_t alignment) noexcept override {
+    ++deallocations;
+    bytes -= size;
+    default_host_memory().deallocate(block, size, alignment);
+  }
+  std::uint64_t allocations = 0;
+  std::uint64_t deallocations = 0;
+  std::uint64_t bytes = 0;
+};
+
+TEST_F(BufferTest, HostMemoryComesBackAndAChunkTakesAtMost200Bytes) {
+  CountingMemory memory;
+  Environment environment;
+  environment.runtime.memory = &memory;
+  {
+    auto r = VirtualMemoryResource::create(backend, {}, environment).value();
+    AllocateOptions options;
+    options.capacity = 101 * kG;
+    Buffer a = r.allocate(stream, kG, options).value();
+    const std::uint64_t before = memory.bytes;
+    for (std::uint64_t i = 2; i <= 101; ++i) ASSERT_TRUE(a.resize(i * kG).ok());
+    EXPECT_LE((memory.bytes - before) / 100, 200u);
+    EXPECT_EQ(r.check_invariants(), "");
+  }
+  EXPECT_EQ(memory.bytes, 0u);
+  EXPECT_EQ(memory.allocations, memory.deallocations);
+}
+
+TEST_F(BufferTest, WarmPairMakesNoMemoryCallAndNoHostAllocation) {
+  CountingMemory memory;
+  Environment environment;
+  environment.runtime.memory = &memory;
+  VmmOptions options;
+  options.cache = 64 * kG;
+  auto r = VirtualMemoryResource::create(backend, options, environment).value();
+  const Stream bound = Stream::bind(backend, StreamHandle{42}, {true}).value();
+  EXPECT_TRUE(r.allocate(bound, kG).value().close().ok());
+  const std::uint64_t calls = backend.calls;
+  const std::uint64_t allocations = memory.allocations;
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(r.allocate(bound, kG).value().close().ok());
+  EXPECT_EQ(backend.calls, calls);
+  EXPECT_EQ(memory.allocations, allocations);
+}
+
+}  // namespace
+}  // namespace granule
