@@ -118,6 +118,8 @@ std::uint64_t empty_pools(State&, const Location& place);
 /// The host has waited for a stream up to a point (StreamSynchronize, EventSynchronize,
 /// CtxSynchronize), or the stream was destroyed with everything done.
 void pools_observe(State&, const StreamPoint& point);
+/// The host has waited for all of a device: what destroyed streams left behind is seen too.
+void pools_observe_destroyed(State&, std::int32_t device);
 
 // plain.cpp
 /// cuMemFreeAsync of a cuMemAlloc pointer: frees it at once, without waiting. INVALID_VALUE if it

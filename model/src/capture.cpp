@@ -35,6 +35,7 @@ void end_capture(State& state, std::uint64_t number) {
   if (it == state.captures.end()) return;
   state.streams[it->second.origin].capture = 0;
   for (const auto& [stream, joined] : it->second.forked) state.streams[stream].capture = 0;
+  state.pools.end_capture(number);
   state.captures.erase(it);
   state.active_captures -= 1;
 }

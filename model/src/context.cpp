@@ -31,6 +31,7 @@ void tear_down(State& state, std::uint64_t handle) {
     if (stream.capture != 0) end_capture(state, stream.capture);
     stream.destroyed = true;
     discard_work(state, number);
+    pools_observe(state, {number, stream.ran});
     if (stream.handle != 0 && state.stream_handles.erase(stream.handle) != 0) {
       state.ledger.streams -= 1;
     }

@@ -184,10 +184,10 @@ class PoolState {
 
   bool forget_thresholds_ = false;
   std::uint64_t next_handle_ = 0x5001;
-  std::uint64_t next_block_ = 1;
-  std::map<std::uint64_t, Pool> pools_;             // by handle, destroyed ones with memory too
-  std::map<std::uint64_t, std::uint64_t> windows_;  // base -> handle
-  std::map<std::uint64_t, GraphBlock> captured_;    // by address
+  std::uint64_t next_block_ = std::uint64_t{1} << 32;  // apart from other buffer ids
+  std::map<std::uint64_t, Pool> pools_;                // by handle, destroyed ones with memory too
+  std::map<std::uint64_t, std::uint64_t> windows_;     // base -> handle
+  std::map<std::uint64_t, GraphBlock> captured_;       // by address
   std::uint64_t next_captured_ = std::uint64_t{1} << 47;  // above all other addresses
   std::map<std::int32_t, PoolHandle> defaults_;           // by device
   std::map<std::int32_t, PoolHandle> current_;            // by device, where it is not the default

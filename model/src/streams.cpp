@@ -464,7 +464,9 @@ DriverStatus wait_for_context(State& state, std::int32_t device, std::uint64_t c
     if (one.device != device || (context != 0 && handle != context)) continue;
     for (const std::uint64_t stream : one.streams) points.push_back(tail(state, stream));
   }
-  return wait_for_points(state, device, points, synced);
+  const DriverStatus done = wait_for_points(state, device, points, synced);
+  if (synced && done == DriverStatus::kSuccess) pools_observe_destroyed(state, device);
+  return done;
 }
 
 bool blocking_streams_idle(const State& state, std::uint64_t legacy) {

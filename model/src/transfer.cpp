@@ -54,7 +54,10 @@ DriverStatus submit_early(State& state, const Target& target, Work work) {
 }
 
 bool usable(State& state, const Target& target, DevicePtr ptr, std::uint64_t size, bool write) {
-  return size == 0 || check_range(state, ptr.value, size, target.device, write, true).ok();
+  if (size == 0) return true;
+  const std::uint64_t capture = state.streams[target.stream].capture;
+  if (capture != 0 && state.pools.is_captured({ptr.value, size}, capture)) return true;
+  return check_range(state, ptr.value, size, target.device, write, true).ok();
 }
 
 Work fill_work(DevicePtr ptr, std::uint64_t size, Bytes bytes) {

@@ -192,7 +192,9 @@ TEST_F(PoolPressure, a_full_device_and_a_pending_block_need_the_internal_switch)
     EXPECT_EQ(ask(3 * kGib, q, t, d), internal ? kSuccess : kOutOfMemory);
     EXPECT_EQ(d == a, internal);
     EXPECT_EQ(counters(q), (Counters{kAll, kAll, internal ? 3 * kGib : 0, 3 * kGib}));
-    EXPECT_EQ(done(record(t)), !internal);
+    const EventHandle marker = record(t);
+    pause();
+    EXPECT_EQ(done(marker), !internal);
     release(s);
     EXPECT_EQ(sync(), kSuccess);
     EXPECT_EQ(give(d, t), kSuccess);  // null is nothing

@@ -116,6 +116,34 @@ TEST_F(PoolTest, a_context_reset_leaves_pool_memory_alone) {
   EXPECT_EQ(reserved(q), 0u);
 }
 
+TEST_F(PoolTest, a_context_reset_ends_pending_frees) {
+  const StreamHandle s = stream();
+  const PoolHandle q = pool();
+  const DevicePtr x = ask(64 * kMib, q, s);
+  hold(s);
+  EXPECT_EQ(give(x, s), kSuccess);
+  DevicePrimaryCtxReset reset;
+  EXPECT_EQ(run(reset), kSuccess);
+  EXPECT_EQ(state.ledger().pool_blocks, 0u);
+  EXPECT_EQ(reserved(q), 0u);
+}
+
+TEST_F(PoolTest, what_a_destroyed_stream_leaves_comes_back_at_a_wait_for_the_context) {
+  const StreamHandle s = stream();
+  const StreamHandle k = stream();
+  const PoolHandle q = pool();
+  const DevicePtr x = ask(64 * kMib, q, s);
+  hold(k);
+  wait(record(k), s);
+  EXPECT_EQ(give(x, s), kSuccess);
+  EXPECT_EQ(destroy(s), kSuccess);
+  release(k);
+  EXPECT_EQ(sync(k), kSuccess);
+  EXPECT_EQ(reserved(q), 64 * kMib);
+  EXPECT_EQ(sync(), kSuccess);
+  EXPECT_EQ(reserved(q), 0u);
+}
+
 TEST_F(PoolTest, pointer_queries_see_the_size_asked_until_the_free_call) {
   const StreamHandle s = stream();
   const PoolHandle q = pool(kMax);
