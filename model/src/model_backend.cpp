@@ -72,7 +72,7 @@ void ModelBackend::reset(Config config) {
   state_.set_runner(this);
 }
 
-void ModelBackend::run(void (*function)(void*), void* argument) {
+void ModelBackend::run_host_function(void (*function)(void*), void* argument) {
   const bool outer = std::exchange(in_host_function_, true);
   function(argument);
   in_host_function_ = outer;

@@ -33,6 +33,8 @@ State::State(Config machine)
 }
 
 void violate(State& state, ViolationKind kind, std::string message) {
+  constexpr std::size_t kMost = 10000;  // a long run of one finding does not fill the memory
+  if (state.violations.size() >= kMost) return;
   state.violations.push_back({kind, state.calls, std::move(message)});
 }
 

@@ -22,8 +22,25 @@ constexpr bool works_in_host_function =
               StreamSynchronize, StreamWaitEvent, StreamWriteValue64, StreamIsCapturing,
               DriverGetVersion, CloseDescriptor>;
 
+/// Whether a handle, address or descriptor that goes in is what a failed call left behind.
+template <class C>
+bool takes_poison(const C& call) {
+  bool found = false;
+  for_each_field(call, [&](const auto& field, const auto& value) {
+    if constexpr (requires { value.value; }) {
+      if (is_output(field.role)) return;
+      found = found || value.value == static_cast<std::decay_t<decltype(value.value)>>(kPoison64);
+    }
+  });
+  return found;
+}
+
 template <class C>
 DriverStatus guarded(State& state, ThreadId thread, C& call) {
+  if (takes_poison(call)) {
+    violate(state, ViolationKind::kPoisonedUse,
+            std::string(C::info.name) + " with an output of a failed call");
+  }
   if (!works_before_init<C> && !state.initialized) {
     if constexpr (std::is_same_v<C, EventQuery>) {
       if (call.event.value == 0) return DriverStatus::kInvalidHandle;
@@ -50,10 +67,6 @@ DriverStatus guarded(State& state, ThreadId thread, C& call) {
 DriverStatus step(DriverState& driver, ThreadId thread, Call& call) {
   State& state = driver.raw();
   state.calls += 1;
-  if (uses_poison(call)) {
-    violate(state, ViolationKind::kPoisonedUse,
-            std::string(name_of(kind(call))) + " with an output of a failed call");
-  }
   const DriverStatus status =
       std::visit([&](auto& one) { return guarded(state, thread, one); }, call);
   run_by_schedule(state);

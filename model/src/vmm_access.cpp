@@ -70,10 +70,12 @@ DriverStatus run_call(State& state, ThreadId, MemSetAccess& call) {
     return DriverStatus::kInvalidValue;
   }
   const auto first = state.mappings.find(base);
-  const auto last = mapping_at(state, base + call.size - 1);
-  if (first == state.mappings.end() || last == state.mappings.end() ||
-      last->first + last->second.size != base + call.size) {
-    return DriverStatus::kInvalidValue;
+  if (first == state.mappings.end()) return DriverStatus::kInvalidValue;
+  if (first->second.size != call.size) {
+    const auto last = mapping_at(state, base + call.size - 1);
+    if (last == state.mappings.end() || last->first + last->second.size != base + call.size) {
+      return DriverStatus::kInvalidValue;
+    }
   }
   if (state.config.quirks.tail_access_refused && state.reservations.count(base) == 0) {
     return DriverStatus::kInvalidValue;

@@ -17,30 +17,41 @@ std::uint64_t end_of_reserved(const State& state, std::uint64_t address, std::ui
 }
 
 /// Ranges of several reservations and beyond them work here; other drivers refuse them.
-bool range_is_allowed(State& state, std::uint64_t base, std::uint64_t size, const char* beyond,
-                      const char* several) {
-  const auto first = reservation_at(state, base);
-  if (size <= first->first + first->second.size - base) return true;
+bool range_is_allowed(State& state, const AddressRange& home, std::uint64_t base,
+                      std::uint64_t size, const char* beyond, const char* several) {
+  if (size <= home.base + home.size - base) return true;
   const bool reserved = end_of_reserved(state, base, base + size) >= base + size;
   return lenient(state, reserved ? several : beyond, base);
 }
 
-/// True if [base, base + size) begins or ends inside a mapping.
-bool cuts_a_mapping(State& state, std::uint64_t base, std::uint64_t size) {
-  const auto first = mapping_at(state, base);
-  if (first != state.mappings.end() && first->first != base) return true;
-  const auto last = mapping_at(state, base + size - 1);
-  return last != state.mappings.end() && last->first + last->second.size != base + size;
-}
+using Mappings = std::map<std::uint64_t, Mapping>;
 
-/// True if the mappings in the range leave no gap.
-bool is_gapless(State& state, std::uint64_t base, std::uint64_t size) {
-  std::uint64_t at = base;
-  for (auto it = state.mappings.find(base); it != state.mappings.end() && it->first == at; ++it) {
-    at += it->second.size;
-    if (at >= base + size) return true;
+/// The mappings inside a range, and how they fit it.
+struct Inside {
+  Mappings::iterator first;  // the first that starts in the range
+  bool cut = false;          // the range begins or ends inside a mapping
+  bool gapless = false;      // the mappings fill the range
+};
+
+Inside mappings_inside(State& state, std::uint64_t base, std::uint64_t size) {
+  Inside inside;
+  const std::uint64_t end = base + size;
+  inside.first = state.mappings.lower_bound(base);
+  if (inside.first == state.mappings.end() || inside.first->first != base) {
+    if (inside.first != state.mappings.begin()) {
+      const auto before = std::prev(inside.first);
+      inside.cut = before->first + before->second.size > base;
+    }
   }
-  return false;
+  std::uint64_t at = base;
+  bool gap = false;
+  for (auto it = inside.first; it != state.mappings.end() && it->first < end; ++it) {
+    gap = gap || it->first != at;
+    at = it->first + it->second.size;
+  }
+  inside.cut = inside.cut || at > end;
+  inside.gapless = !gap && at == end;
+  return inside;
 }
 
 }  // namespace
@@ -64,13 +75,16 @@ DriverStatus run_call(State& state, ThreadId, MemMap& call) {
   if (base % granule_of(state) != 0 || place == state.reservations.end()) {
     return DriverStatus::kInvalidValue;
   }
-  if (mapping_at(state, base) != state.mappings.end()) return DriverStatus::kInvalidValue;
   const auto next = state.mappings.lower_bound(base);
   if (next != state.mappings.end() && next->first - base < call.size) {
     return DriverStatus::kInvalidValue;
   }
-  if (!range_is_allowed(state, base, call.size, "a map over the end of a reservation",
-                        "a map over two reservations")) {
+  if (next != state.mappings.begin()) {
+    const auto before = std::prev(next);
+    if (before->first + before->second.size > base) return DriverStatus::kInvalidValue;
+  }
+  if (!range_is_allowed(state, {place->first, place->second.size}, base, call.size,
+                        "a map over the end of a reservation", "a map over two reservations")) {
     return DriverStatus::kInvalidValue;
   }
   const auto made = state.mappings.emplace_hint(next, base, Mapping{});
@@ -92,19 +106,20 @@ DriverStatus run_call(State& state, ThreadId, MemUnmap& call) {
     return DriverStatus::kInvalidValue;
   }
   const auto place = reservation_at(state, base);
-  if (place == state.reservations.end() || cuts_a_mapping(state, base, call.size)) {
-    return DriverStatus::kInvalidValue;
-  }
-  if (!range_is_allowed(state, base, call.size, "an unmap over the end of a reservation",
+  if (place == state.reservations.end()) return DriverStatus::kInvalidValue;
+  const Inside inside = mappings_inside(state, base, call.size);
+  if (inside.cut) return DriverStatus::kInvalidValue;
+  if (!range_is_allowed(state, {place->first, place->second.size}, base, call.size,
+                        "an unmap over the end of a reservation",
                         "one unmap over two reservations")) {
     return DriverStatus::kInvalidValue;
   }
-  if (!is_gapless(state, base, call.size) && !lenient(state, "an unmap over a hole", base)) {
+  if (!inside.gapless && !lenient(state, "an unmap over a hole", base)) {
     return DriverStatus::kInvalidValue;
   }
   if (state.pending_memory_work != 0) cut_pending_work(state, base, call.size, -1);
   std::size_t count = 0;
-  auto it = state.mappings.lower_bound(base);
+  auto it = inside.first;
   while (it != state.mappings.end() && it->first - base < call.size) {
     const Mapping gone = it->second;
     it = state.mappings.erase(it);

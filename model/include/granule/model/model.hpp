@@ -31,7 +31,7 @@ struct State;  // model/src/state.hpp
 class GRANULE_EXPORT HostFunctionRunner {
  public:
   virtual ~HostFunctionRunner() = default;
-  virtual void run(void (*function)(void*), void* argument) = 0;
+  virtual void run_host_function(void (*function)(void*), void* argument) = 0;
 };
 
 /// Everything a driver and its devices hold. A value: copies are independent (a copy has no
@@ -144,7 +144,7 @@ class GRANULE_EXPORT ModelBackend final : public Backend, private HostFunctionRu
   const DriverState& state() const { return state_; }
 
  private:
-  void run(void (*function)(void*), void* argument) override;
+  void run_host_function(void (*function)(void*), void* argument) override;
   ThreadId current_thread();
 
   std::recursive_mutex mutex_;  // host functions call back in
