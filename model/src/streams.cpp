@@ -109,7 +109,7 @@ void run_head(State& state, std::uint64_t number, std::uint64_t finish) {
     work.running = true;
     const auto function = work.function;
     void* const argument = work.argument;
-    if (state.runner != nullptr && function != nullptr) state.runner->run(function, argument);
+    if (state.runner != nullptr && function != nullptr) state.runner->run_host_function(function, argument);
   }
   Stream& stream = state.streams[number];
   if (stream.queue.empty()) return;  // thrown away by what the host function did
