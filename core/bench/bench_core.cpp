@@ -78,7 +78,8 @@ void resize_in_place(benchmark::State& state) {
     {
       Buffer a = bench.resource.allocate(bench.stream, kG, options).value();
       state.ResumeTiming();
-      for (std::uint64_t i = 2; i <= kBatch + 1; ++i) benchmark::DoNotOptimize(a.resize(i * kG).ok());
+      for (std::uint64_t i = 2; i <= kBatch + 1; ++i)
+        benchmark::DoNotOptimize(a.resize(i * kG).ok());
       state.PauseTiming();
     }
     state.ResumeTiming();

@@ -4,7 +4,6 @@
 // record goes from buffer to cache and back.
 #include <algorithm>
 
-#include "context_scope.hpp"
 #include "extend.hpp"
 
 namespace granule::detail {
@@ -105,24 +104,11 @@ bool ResourceCore::ordered_already(const Record& record, const Stream& stream) c
 Status ResourceCore::order_behind(Record& record, const Stream& stream) {
   if (Status may = refuse_if_capturing(record); !may) return may;
   if (Status set = set_markers(record); !set) return set;
-  const auto wait = [&](const StreamUse& use) -> Status {
-    StreamWaitEvent call{stream.handle(), use.marker->event, 0};
-    DriverStatus status = DriverStatus::kSuccess;
-    if (stream.kind() == StreamKind::kCreated) {
-      status = driver_.call(call);
-    } else {
-      const ContextScope scope(driver_, stream);
-      if (!scope.status().ok()) return scope.status();
-      status = driver_.call(call);
-    }
-    if (status == DriverStatus::kSuccess) return {};
-    return driver_error(status, kind_of<StreamWaitEvent>, use.marker->event.value);
-  };
   Status ordered = record.primary.stream == stream && !record.primary.forgotten
                        ? Status()
-                       : wait(record.primary);
+                       : order_.order_behind(record.primary, stream);
   for (const StreamUse& use : record.further)
-    if (ordered.ok()) ordered = wait(use);
+    if (ordered.ok()) ordered = order_.order_behind(use, stream);
   return ordered;
 }
 
@@ -154,7 +140,7 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
   }
   StreamUse asking;
   asking.stream = stream;
-  const Result<CaptureVerdict> verdict = capture_verdict(asking);
+  const Result<CaptureVerdict> verdict = order_.capture_verdict(asking);
   bool usable_now = verdict.ok() && *verdict == CaptureVerdict::kClear;
   if (usable_now && !ordered) usable_now = order_behind(*record, stream).ok();
   if (!usable_now) {
@@ -170,13 +156,13 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
 
 // The record is ordered behind `stream` alone from here on.
 void ResourceCore::settle_on(Record& record, const Stream& stream) noexcept {
-  drop_marker(record.primary);
+  order_.drop_marker(record.primary);
   record.primary = StreamUse();
   record.primary.stream = stream;
   while (!record.further.empty()) {
     StreamUse& use = record.further.front();
     record.further.pop_front();
-    drop_marker(use);
+    order_.drop_marker(use);
     unmake(driver_.runtime(), &use);
   }
 }

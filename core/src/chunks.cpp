@@ -106,8 +106,7 @@ void ResourceCore::drop_chunk(Chunk* chunk) noexcept {
 
 // With mutex_ held: memory that is held through another chunk as well stays charged there.
 void ResourceCore::pass_on_charge(const Chunk& chunk) {
-  Chunk* const other =
-      chunk.exported || chunk.imported ? holder_of(chunk.origin, &chunk) : nullptr;
+  Chunk* const other = chunk.exported || chunk.imported ? holder_of(chunk.origin, &chunk) : nullptr;
   if (other && !other->charged) {
     other->charged = true;
   } else {

@@ -87,7 +87,8 @@ Result<ChainRef> ResourceCore::extend_in_place(const ExtendRequest& request, boo
     room = room_behind(*request.last, request.add, &at_end);
   }
   const std::uint64_t behind = request.last->end();
-  if (room) return add_chunk(request.last, *request.last->reservation, behind, request, rdma, refused);
+  if (room)
+    return add_chunk(request.last, *request.last->reservation, behind, request, rdma, refused);
   if (!at_end) {
     *refused = true;
     return make_error(ErrorCode::kOutOfMemory, "the room behind the range is taken");

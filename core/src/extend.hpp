@@ -6,12 +6,13 @@
 namespace granule::detail {
 
 struct ResourceCore::ExtendRequest {
-  Mapping* last = nullptr;     // the range, pinned by the caller; null: a fresh range
-  std::uint64_t base = 0;      // its first address
-  std::uint64_t size = 0;      // its size
-  std::uint64_t add = 0;       // bytes of the new chunk
-  std::uint64_t capacity = 0;  // addresses to reserve for a fresh or moved range; at least size + add
-  std::uint64_t hint = 0;      // where a fresh range should lie
+  Mapping* last = nullptr;  // the range, pinned by the caller; null: a fresh range
+  std::uint64_t base = 0;   // its first address
+  std::uint64_t size = 0;   // its size
+  std::uint64_t add = 0;    // bytes of the new chunk
+  std::uint64_t capacity =
+      0;                   // addresses to reserve for a fresh or moved range; at least size + add
+  std::uint64_t hint = 0;  // where a fresh range should lie
   AccessList* access = nullptr;
   Wish rdma = Wish::kNo;
   bool may_move = true;
@@ -26,8 +27,9 @@ struct ResourceCore::Extension {
   Placement placement = Placement::kKept;
 };
 
-/// Out of memory: reap what is done, then give idle ranges back, then wait for the oldest pending free, and try again each
-/// time something came back; then say what ran out. Ends because each round ends a pending free.
+/// Out of memory: reap what is done, then give idle ranges back, then wait for the oldest pending
+/// free, and try again each time something came back; then say what ran out. Ends because each
+/// round ends a pending free.
 template <class Attempt>
 auto ResourceCore::with_room(Attempt&& attempt) -> decltype(attempt()) {
   for (;;) {

@@ -47,13 +47,14 @@ Mapping* ResourceCore::next_to_grant(const AccessEntry& granted) {
 }
 
 // Takes back what a failed grant gave, mapping by mapping. A failure is reported.
-void ResourceCore::revoke(const AccessEntry& granted, ChainRef* reached, std::size_t count) noexcept {
+void ResourceCore::revoke(const AccessEntry& granted, ChainRef* reached,
+                          std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     AccessEntries before;
     {
       const Lock lock(mutex_);
-      before.push({granted.location,
-                   access_of(reached[i]->chunk->access->entries, granted.location)});
+      before.push(
+          {granted.location, access_of(reached[i]->chunk->access->entries, granted.location)});
     }
     MemSetAccess call{DevicePtr{reached[i]->base}, reached[i]->size, before};
     const DriverStatus status = driver_.vmm(call);

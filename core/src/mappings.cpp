@@ -66,8 +66,7 @@ Status ResourceCore::map_once(Mapping& mapping, const AccessEntries& entries) {
   map.size = mapping.size;
   map.handle = mapping.chunk->handle;
   DriverStatus status = driver_.vmm(map);
-  if (status != DriverStatus::kSuccess)
-    return driver_error(status, kind_of<MemMap>, mapping.base);
+  if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<MemMap>, mapping.base);
   {
     const Lock lock(mutex_);
     mapping.state = MappingState::kMapped;

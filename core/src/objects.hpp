@@ -43,7 +43,7 @@ struct Chunk {
 struct Reservation;
 
 enum class MappingState : std::uint8_t {
-  kClaimed,      // the addresses are ours, the driver has not mapped them (yet, or any more)
+  kClaimed,  // the addresses are ours, the driver has not mapped them (yet, or any more)
   kMapped,
   kSuspended,    // the addresses are kept, the memory is given back
   kQuarantined,  // the driver would not unmap: kept for good (I13)
@@ -57,7 +57,7 @@ struct Mapping : SetHook {
   Reservation* reservation = nullptr;  // counted; never changes
   std::uint64_t base = 0;              // never changes
   std::uint64_t size = 0;              // never changes
-  std::uint32_t refs = 0;  // records and the mapping above, and operations at work on it
+  std::uint32_t refs = 0;   // records and the mapping above, and operations at work on it
   std::uint32_t mark = 0;   // last grant that reached it
   std::uint32_t links = 0;  // scratch of the audit
   MappingState state = MappingState::kClaimed;
@@ -69,8 +69,8 @@ struct ByBase {
   using type = std::uint64_t;
   std::uint64_t operator()(const Mapping& mapping) const { return mapping.base; }
 };
-using MappingSet = intrusive::set<Mapping, intrusive::key_of_value<ByBase>,
-                                  intrusive::constant_time_size<false>>;
+using MappingSet =
+    intrusive::set<Mapping, intrusive::key_of_value<ByBase>, intrusive::constant_time_size<false>>;
 
 /// A range of addresses from one cuMemAddressReserve, and everything that lies in it.
 struct Reservation : ListHook {

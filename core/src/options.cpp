@@ -201,8 +201,7 @@ Result<SystemCaps> query_caps(Backend& backend, const VmmOptions& options) {
   const bool device_memory = options.location.type == LocationType::kDevice;
   const DeviceId device{device_memory ? options.location.id : 0};
   if (device.value < 0 || device.value >= count.count) return caps;
-  if (Status asked = detail::ask_device(backend, device, caps.device); !asked)
-    return asked.error();
+  if (Status asked = detail::ask_device(backend, device, caps.device); !asked) return asked.error();
   for (std::int32_t id = 0; id < count.count; ++id) {
     const DeviceId peer{id};
     DeviceCanAccessPeer can{peer, device, 0};

@@ -112,8 +112,8 @@ Error ResourceCore::explain(Error error) {
   std::uint64_t pending = 0;
   for (const Record& record : pending_) pending += record.size;
   if (error.exhausted == Exhausted::kBudget) error.available = options_.limit - charged_;
-  const bool enough = pending != 0 && error.wanted <= checked_add(error.available, pending)
-                                                          .value_or(UINT64_MAX);
+  const bool enough =
+      pending != 0 && error.wanted <= checked_add(error.available, pending).value_or(UINT64_MAX);
   if (enough && error.exhausted != Exhausted::kAddresses) {
     error.exhausted = Exhausted::kPending;
     error.available = pending;
@@ -141,11 +141,11 @@ Status ResourceCore::forget(const Stream& stream) {
   if (!needed) return {};
   StreamUse mark;
   mark.stream = stream;
-  Result<CaptureVerdict> verdict = capture_verdict(mark);
+  Result<CaptureVerdict> verdict = order_.capture_verdict(mark);
   if (!verdict) return verdict.error();
   if (*verdict != CaptureVerdict::kClear)
     return make_error(ErrorCode::kCapturing, "end the capture before the stream is destroyed");
-  Status set = set_marker(mark);
+  Status set = order_.set_marker(mark);
   if (!set.ok() && !is_sticky(set.error().driver)) return set;
   {
     const Lock lock(mutex_);
@@ -156,7 +156,7 @@ Status ResourceCore::forget(const Stream& stream) {
       if (use.marker) ++use.marker->refs;
     });
   }
-  drop_marker(mark);
+  order_.drop_marker(mark);
   return {};
 }
 

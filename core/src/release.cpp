@@ -69,11 +69,11 @@ void ResourceCore::drop_backup(Record& record) noexcept {
 
 // Gives a record back that is in no list; its chain is dropped already.
 void ResourceCore::free_record(Record* record) noexcept {
-  drop_marker(record->primary);
+  order_.drop_marker(record->primary);
   while (!record->further.empty()) {
     StreamUse& use = record->further.front();
     record->further.pop_front();
-    drop_marker(use);
+    order_.drop_marker(use);
     unmake(driver_.runtime(), &use);
   }
   drop_backup(*record);
@@ -149,19 +149,19 @@ Status ResourceCore::close(Record*& record, const Stream* stream) {
     if (*verdict == CaptureVerdict::kCaptures)
       return refuse(make_error(ErrorCode::kCapturing, "the buffer's stream is being captured"));
     if (*verdict == CaptureVerdict::kDisturbs) {
-      if (stream) drop_marker(named);
+      if (stream) order_.drop_marker(named);
       park(std::exchange(record, nullptr),
            make_error(ErrorCode::kCapturing, "using the default stream would end a capture"));
       return {};
     }
     if (keep_idle(record)) {
-      if (stream) drop_marker(named);
+      if (stream) order_.drop_marker(named);
       record = nullptr;
       return {};
     }
     if (Status ordered = order_release(*record, &skipped); !ordered) return refuse(ordered.error());
   }
-  if (stream) drop_marker(named);
+  if (stream) order_.drop_marker(named);
   end(record, skipped);
   return {};
 }

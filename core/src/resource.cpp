@@ -15,6 +15,7 @@ ResourceCore::ResourceCore(Backend& backend, const VmmOptions& options,
       options_(options),
       sink_(environment.sink ? *environment.sink : stderr_failure_sink()),
       mutex_(environment.runtime),
+      order_(driver_, mutex_),
       changed_(environment.runtime) {}
 
 ResourceCore::~ResourceCore() = default;
@@ -93,16 +94,9 @@ void ResourceCore::shut_down() noexcept {
     report(FailureKind::kReleaseFailed,
            make_error(ErrorCode::kCapturing, "still parked when its resource ended: leaked"),
            record.base, record.size);
-  while (!free_markers_.empty()) {
-    Marker& marker = free_markers_.front();
-    free_markers_.pop_front();
-    EventDestroy destroy{marker.event};
-    const DriverStatus status = driver_.call(destroy);
-    if (status != DriverStatus::kSuccess && !is_sticky(status))
-      report(FailureKind::kReleaseFailed, driver_error(status, kind_of<EventDestroy>), 0, 0);
-    unmake(driver_.runtime(), &marker);
-  }
   abandon();
+  order_.destroy_events(
+      [&](const Error& error) { report(FailureKind::kReleaseFailed, error, 0, 0); });
   drop_access(access_);
 }
 
@@ -126,11 +120,6 @@ void ResourceCore::abandon() noexcept {
       unmake(driver_.runtime(), &mapping);
     }
     unmake(driver_.runtime(), &reservation);
-  }
-  while (!free_markers_.empty()) {
-    Marker& marker = free_markers_.front();
-    free_markers_.pop_front();
-    unmake(driver_.runtime(), &marker);
   }
 }
 
@@ -207,8 +196,8 @@ void VirtualMemoryResource::for_each_mapping(
     const std::function<void(const MappingView&)>& visit) const {
   core_->for_each_mapping(visit);
 }
-void VirtualMemoryResource::for_each_stream(
-    const Buffer& buffer, const std::function<void(const Stream&)>& visit) const {
+void VirtualMemoryResource::for_each_stream(const Buffer& buffer,
+                                            const std::function<void(const Stream&)>& visit) const {
   if (buffer.is_closed()) return;
   if (!buffer.record_->primary.marker) visit(buffer.record_->primary.stream);
   for (const detail::StreamUse& use : buffer.record_->further)

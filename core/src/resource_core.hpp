@@ -13,6 +13,7 @@
 #include "driver.hpp"
 #include "host_objects.hpp"
 #include "objects.hpp"
+#include "stream_order.hpp"
 
 namespace granule::detail {
 
@@ -82,7 +83,8 @@ class ResourceCore {
   // audit.cpp
   Statistics statistics();
   std::string check_invariants();
-  void for_each_mapping(const std::function<void(const VirtualMemoryResource::MappingView&)>& visit);
+  void for_each_mapping(
+      const std::function<void(const VirtualMemoryResource::MappingView&)>& visit);
   std::uint64_t chunk_count(const Record& record);
   ChunkView chunk_at(const Record& record, std::uint64_t index);
 
@@ -144,15 +146,9 @@ class ResourceCore {
                                     const GrowOptions& options);
 
   // waiting.cpp: captures, waits and markers of one record.
-  enum class CaptureVerdict : std::uint8_t { kClear, kCaptures, kDisturbs };
-  Result<CaptureVerdict> capture_verdict(const StreamUse& use);
   Result<CaptureVerdict> capture_verdict(const Record& record);
-  Status wait_for(const StreamUse& use);
   Status wait_for(const Record& record, bool* skipped);
-  Status set_marker(StreamUse& use);
   Status set_markers(Record& record);
-  Result<Marker*> take_marker(ContextHandle context, const Stream& stream);
-  void drop_marker(StreamUse& use) noexcept;
   void drop_new_markers(Record& record) noexcept;
   Result<bool> reached(const Record& record, StreamUse& use);
   Status refuse_if_capturing(const Record& record);
@@ -219,7 +215,8 @@ class ResourceCore {
   Result<ChainRef> import_chunk(const SharedBuffer::Chunk& shared, HandleType type,
                                 Reservation& reservation, ChainRef below, std::uint64_t base);
 
-  void report(FailureKind kind, const Error& error, std::uint64_t base, std::uint64_t size) noexcept;
+  void report(FailureKind kind, const Error& error, std::uint64_t base,
+              std::uint64_t size) noexcept;
 
   const Driver driver_;
   const VmmOptions options_;
@@ -231,6 +228,7 @@ class ResourceCore {
   std::atomic<std::uint32_t> refs_{1};
 
   mutable SeamMutex mutex_;
+  StreamOrder order_;
   SeamCondition changed_;  // a pending record changed hands; a grant ended
   // Guarded by mutex_:
   AccessList* access_ = nullptr;  // of new chunks; counted
@@ -240,7 +238,6 @@ class ResourceCore {
   RecordList pending_;  // retired, parked or being reaped; oldest first
   RecordList idle_;     // oldest first
   RecordsBySize idle_by_size_;
-  intrusive::list<Marker> free_markers_;
   std::uint64_t cached_ = 0;  // bytes of idle_
   std::uint64_t charged_ = 0;
   std::uint64_t leaked_handle_bytes_ = 0;

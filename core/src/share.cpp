@@ -152,8 +152,7 @@ Result<Buffer> ResourceCore::import_shared(const Stream& stream, const SharedBuf
   ChainRef top;
   std::uint64_t base = (*reservation)->base;
   for (const SharedBuffer::Chunk& chunk : shared.chunks()) {
-    Result<ChainRef> next =
-        import_chunk(chunk, shared.type(), **reservation, std::move(top), base);
+    Result<ChainRef> next = import_chunk(chunk, shared.type(), **reservation, std::move(top), base);
     if (!next) return next.error();
     top = std::move(*next);
     base += chunk.size;

@@ -48,8 +48,8 @@ Status ResourceCore::check_for_suspend(Record& record) {
 // Copies on the buffer's own stream, which is known not to capture: the synchronous forms would
 // use the null stream and end the capture of any blocking stream (S61).
 Status ResourceCore::copy_and_wait(const Record& record, bool to_host) {
-  const Stream stream =
-      record.primary.forgotten ? Stream::legacy(record.primary.stream.device()) : record.primary.stream;
+  const Stream stream = record.primary.forgotten ? Stream::legacy(record.primary.stream.device())
+                                                 : record.primary.stream;
   const ContextScope scope(driver_, stream);
   if (!scope.status().ok()) return scope.status();
   DriverStatus status = DriverStatus::kSuccess;
@@ -148,8 +148,8 @@ Status ResourceCore::suspend(std::span<Buffer* const> buffers, bool backup) {
       if (Status waited = wait_for(record, &skipped); !waited) return waited;
   Status done;
   for (Buffer* buffer : buffers)
-    if (Record& record = *record_of(*buffer); backup && done.ok() && !record.suspended &&
-                                              !record.backup)
+    if (Record& record = *record_of(*buffer);
+        backup && done.ok() && !record.suspended && !record.backup)
       done = take_backup(record);
   if (done.ok()) done = unmap_all(buffers);
   for (Buffer* buffer : buffers) {

@@ -12,8 +12,8 @@
 namespace granule {
 
 namespace detail {
-struct Record;        // what a buffer owns; core/src/objects.hpp
-class ResourceCore;   // what all buffers of a resource share
+struct Record;       // what a buffer owns; core/src/objects.hpp
+class ResourceCore;  // what all buffers of a resource share
 }  // namespace detail
 
 class Buffer;
@@ -57,7 +57,8 @@ class GRANULE_EXPORT Buffer {
  public:
   Buffer() = default;
   Buffer(Buffer&& other) noexcept
-      : core_(std::exchange(other.core_, nullptr)), record_(std::exchange(other.record_, nullptr)) {}
+      : core_(std::exchange(other.core_, nullptr)),
+        record_(std::exchange(other.record_, nullptr)) {}
   /// Drops what this buffer held first.
   Buffer& operator=(Buffer&& other) noexcept;
   /// As drop(); failures go to the failure sink. A wait that cannot end parks the range.

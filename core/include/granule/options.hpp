@@ -84,24 +84,24 @@ enum class Support : std::uint8_t { kNo, kYes, kUnknown };
 
 /// What validation needs to know of one device.
 struct DeviceCaps {
-  Support vmm = Support::kUnknown;          // attribute 102
-  Support posix_fd = Support::kUnknown;     // 103
-  Support win32_kmt = Support::kUnknown;    // 105
-  Support fabric = Support::kUnknown;       // 128
-  Support rdma = Support::kUnknown;         // 110 (not 116, which is about other memory)
-  Support host_numa = Support::kUnknown;    // 141
-  Support host = Support::kUnknown;         // 145
-  std::int32_t host_numa_id = 0;            // 134; -1 is taken as 0
-  std::uint64_t total_memory = 0;           // bytes; 0: unknown
+  Support vmm = Support::kUnknown;        // attribute 102
+  Support posix_fd = Support::kUnknown;   // 103
+  Support win32_kmt = Support::kUnknown;  // 105
+  Support fabric = Support::kUnknown;     // 128
+  Support rdma = Support::kUnknown;       // 110 (not 116, which is about other memory)
+  Support host_numa = Support::kUnknown;  // 141
+  Support host = Support::kUnknown;       // 145
+  std::int32_t host_numa_id = 0;          // 134; -1 is taken as 0
+  std::uint64_t total_memory = 0;         // bytes; 0: unknown
 };
 
 /// What validation needs to know of the machine. A plain value, so that validation can be tested
 /// with made-up machines.
 struct SystemCaps {
   std::int32_t device_count = 0;
-  DeviceCaps device;                         // of the location, or device 0 for host memory
-  std::vector<DeviceId> reachable_peers;     // devices that may be named as peers
-  std::int32_t current_numa_node = 0;        // of the calling thread
+  DeviceCaps device;                      // of the location, or device 0 for host memory
+  std::vector<DeviceId> reachable_peers;  // devices that may be named as peers
+  std::int32_t current_numa_node = 0;     // of the calling thread
 };
 
 /// Asks the driver for what validation needs. Errors: those of the driver calls, but not an
@@ -123,6 +123,7 @@ struct Violations {
 /// Checks options against a machine; returns every violation, the most telling first. Pure.
 GRANULE_EXPORT Violations validate(const VmmOptions& options, const SystemCaps& caps);
 /// The same for one grow of a resource made with `options`.
-GRANULE_EXPORT Violations validate(const GrowOptions& call, const VmmOptions& options, const SystemCaps& caps);
+GRANULE_EXPORT Violations validate(const GrowOptions& call, const VmmOptions& options,
+                                   const SystemCaps& caps);
 
 }  // namespace granule

@@ -25,11 +25,11 @@ struct Environment {
 
 /// What a resource holds, in bytes, at one moment. Chunks count once however often they are mapped.
 struct Statistics {
-  std::uint64_t live = 0;         // physical memory that open buffers hold
-  std::uint64_t mapped = 0;       // bytes of mappings (a moved buffer with its input open counts twice)
-  std::uint64_t cached = 0;       // idle physical memory kept for reuse
-  std::uint64_t retired = 0;      // ranges behind unfinished work (deferred frees)
-  std::uint64_t parked = 0;       // ranges kept for a capture, or because a wait failed
+  std::uint64_t live = 0;     // physical memory that open buffers hold
+  std::uint64_t mapped = 0;   // bytes of mappings (a moved buffer with its input open counts twice)
+  std::uint64_t cached = 0;   // idle physical memory kept for reuse
+  std::uint64_t retired = 0;  // ranges behind unfinished work (deferred frees)
+  std::uint64_t parked = 0;   // ranges kept for a capture, or because a wait failed
   std::uint64_t quarantined = 0;  // mappings that the driver would not unmap
   std::uint64_t charged = 0;      // physical memory against the limit
   std::uint64_t reserved = 0;     // addresses
@@ -37,7 +37,7 @@ struct Statistics {
   std::uint64_t reservations = 0;
   std::uint64_t handles = 0;
   std::uint64_t mappings = 0;
-  std::uint64_t buffers = 0;  // open ones, holders included
+  std::uint64_t buffers = 0;              // open ones, holders included
   std::uint64_t leaked_reservations = 0;  // reported: the driver refused to free them
   std::uint64_t leaked_handles = 0;       // reported: the driver refused to release them
   std::uint64_t leaked_handle_bytes = 0;
@@ -124,7 +124,7 @@ class GRANULE_EXPORT VirtualMemoryResource {
     DevicePtr reservation;
     std::uint64_t reservation_size = 0;
     AllocationHandle handle;
-    bool mapped = false;       // false: suspended
+    bool mapped = false;  // false: suspended
     bool quarantined = false;
     const AccessEntries* access = nullptr;  // the promised access; valid during the call
   };
