@@ -68,6 +68,11 @@ function(granule_library name)
     if(NOT arg_COMPONENT)
       set(arg_COMPONENT ${name})
     endif()
+    if(arg_COMPONENT STREQUAL "testing")
+      # A harness is used from source and makes no promise of a stable binary interface.
+      set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET default
+                                                 VISIBILITY_INLINES_HIDDEN OFF)
+    endif()
     set_property(GLOBAL APPEND PROPERTY GRANULE_COMPONENTS ${arg_COMPONENT})
     set_property(GLOBAL APPEND PROPERTY GRANULE_LIBRARIES_OF_${arg_COMPONENT} ${target})
   endif()
@@ -81,7 +86,11 @@ function(granule_test name)
   if(NOT GRANULE_BUILD_TESTS)
     return()
   endif()
+  # Tests of internals need the symbols that a shared library hides.
   cmake_parse_arguments(arg "NO_CTEST" "" "SOURCES;LINK;PRIVATE_INCLUDE;LABELS;ARGS" ${ARGN})
+  if(BUILD_SHARED_LIBS AND arg_PRIVATE_INCLUDE)
+    return()
+  endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gtest GTest::gtest_main
                                         granule_build_flags)
