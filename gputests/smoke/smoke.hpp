@@ -50,6 +50,9 @@ class Smoke {
   /// Notes for each call of the interface that nobody made it.
   void demand_every_call();
 
+  /// Notes free memory against what it was at the first such row.
+  void same_free(std::string what);
+
   cuda::CudaBackend& backend() { return backend_; }
   bool passed() const;
   /// All rows, the mismatches marked and repeated at the end.
@@ -73,6 +76,7 @@ class Smoke {
   cuda::CudaBackend& backend_;
   std::bitset<kCallCount> used_;
   std::vector<Row> rows_;
+  std::uint64_t free_at_first_ = 0;
 };
 
 /// A pinned allocation on device 0, or what `handle` asks for.
@@ -102,6 +106,8 @@ void mappings(Smoke& s);
 void memory(Smoke& s);
 void pools(Smoke& s);
 void streams(Smoke& s);
+/// Prints which first uses move free memory after warm_up, and by how much.
+void noise(cuda::CudaBackend& backend);
 /// A kernel fault: the context is lost afterwards, so this needs a process of its own.
 void fault(Smoke& s);
 

@@ -55,6 +55,8 @@ DriverStatus ContextState::load_module() {
       invoke(driver_->cuModuleUnload, module);
       return status;
     }
+    // A function that is loaded by its first launch would wait there for held streams.
+    invoke(driver_->cuFuncLoad, functions_[static_cast<int>(kind)]);
   }
   module_ = module;
   return DriverStatus::kSuccess;
@@ -70,6 +72,11 @@ DriverStatus ContextState::function(KernelKind kind, abi::Function* out) {
   if (index >= 4) return DriverStatus::kInvalidValue;
   *out = functions_[index];
   return DriverStatus::kSuccess;
+}
+
+DriverStatus ContextState::prepare() {
+  abi::Function function_of_any_kernel = nullptr;
+  return function(KernelKind::kSpin, &function_of_any_kernel);
 }
 
 DriverStatus ContextState::pinned(std::uint64_t size, void** out) {

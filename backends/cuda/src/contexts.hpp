@@ -60,6 +60,8 @@ class ContextState {
   bool gone() const { return gone_.load(std::memory_order_acquire); }
   void set_gone(bool gone) { gone_.store(gone, std::memory_order_release); }
 
+  /// Loads the kernels, which waits for the device; to be done before any stream is held.
+  DriverStatus prepare();
   /// The function of a kernel; loads the module on the first use.
   DriverStatus function(KernelKind kind, abi::Function* out);
   /// A zeroed cell of pinned words, to be given back by put_cell.

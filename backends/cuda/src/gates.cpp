@@ -12,6 +12,8 @@ DriverStatus Gates::close(StreamHandle stream) {
   std::shared_ptr<ContextState> state;
   DriverStatus status = contexts_.state_of(to_abi(stream), &state);
   if (status != DriverStatus::kSuccess) return status;
+  status = state->prepare();
+  if (status != DriverStatus::kSuccess) return status;
   Gate gate{state, stream.value, false, nullptr, 0};
   {
     const std::lock_guard lock(mutex_);

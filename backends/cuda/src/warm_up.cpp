@@ -1,4 +1,5 @@
 // Everything once, before a baseline of free memory is taken.
+#include <array>
 #include <utility>
 
 #include "impl.hpp"
@@ -7,6 +8,7 @@ namespace granule::cuda {
 namespace {
 
 constexpr std::uint64_t kBytes = 4096;
+constexpr std::size_t kStreams = 32;
 constexpr std::uint64_t kWarmLanding = ~std::uint64_t{0};
 
 // Makes calls until one fails; remembers which.
@@ -37,6 +39,21 @@ class Steps {
   CudaBackend::Impl& impl_;
   Error error_;
 };
+
+// Streams take device memory that stays with the context, so more than a program needs at once.
+void run_streams(Steps& step) {
+  std::array<StreamHandle, kStreams> streams;
+  for (std::size_t i = 0; i < kStreams; ++i) {
+    StreamCreate make;
+    make.flags = i % 2 == 0 ? kStreamNonBlocking : kStreamDefault;
+    streams[i] = step(make).stream;
+    LaunchKernel spin;
+    spin.stream = streams[i];
+    step(spin);
+    step(StreamSynchronize{streams[i]});
+  }
+  for (const StreamHandle stream : streams) step(StreamDestroy{stream});
+}
 
 void run_kernels(Steps& step, DevicePtr ptr, StreamHandle stream) {
   for (const KernelKind kind :
@@ -153,6 +170,7 @@ Status CudaBackend::warm_up() {
     MemAllocHost pin;
     pin.size = kBytes;
     const std::uint64_t host = step(pin).host;
+    run_streams(step);
     run_kernels(step, ptr, stream);
     run_copies(step, ptr, host, stream);
     step(CtxSynchronize{});
