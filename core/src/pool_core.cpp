@@ -1,0 +1,139 @@
+// What both kinds of pools share.
+#include "pool_core.hpp"
+
+namespace granule {
+namespace detail {
+
+PoolCore::PoolCore(Backend& backend, const Environment& environment)
+    : driver_(backend, environment.runtime),
+      sink_(environment.sink ? *environment.sink : stderr_failure_sink()),
+      mutex_(environment.runtime),
+      order_(driver_, mutex_) {}
+
+void PoolCore::unref() noexcept {
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  collect();
+  shut_down();
+  abandon_parked();
+  order_.destroy_events(
+      [&](const Error& error) { report(FailureKind::kReleaseFailed, error, {}, 0); });
+  destroy();
+}
+
+void PoolCore::report(FailureKind kind, const Error& error, DevicePtr ptr,
+                      std::uint64_t size) noexcept {
+  sink_.report({kind, error, ptr, size});
+}
+
+void PoolCore::free_record(PoolRecord* record) noexcept {
+  order_.drop_marker(record->use);
+  unmake(driver_.runtime(), record);
+}
+
+Status PoolCore::refuse_if_capturing(const StreamUse& use) const {
+  Result<CaptureVerdict> verdict = order_.capture_verdict(use);
+  if (!verdict) return verdict.error();
+  if (*verdict == CaptureVerdict::kClear) return {};
+  Error error = make_error(ErrorCode::kCapturing,
+                           "end the capture first, or order the operation on another stream");
+  error.object = use.stream.handle().value;
+  return error;
+}
+
+Status PoolCore::close(PoolRecord*& record, const Stream* stream) {
+  collect();
+  StreamUse own = record->use;
+  if (stream) {
+    record->use = StreamUse();
+    record->use.stream = *stream;
+  }
+  Status done = refuse_if_capturing(record->use);
+  if (done.ok()) done = give_back(record);
+  if (done.ok()) {
+    record = nullptr;
+  } else {
+    record->use = own;
+  }
+  return done;
+}
+
+void PoolCore::drop(PoolRecord*& record) noexcept {
+  const Status done = close(record, nullptr);
+  if (done.ok()) return;
+  PoolRecord* const parked = std::exchange(record, nullptr);
+  {
+    const Lock lock(mutex_);
+    parked_.push_back(*parked);
+  }
+  report(FailureKind::kParked, done.error(), parked->ptr, parked->size);
+}
+
+CollectResult PoolCore::collect() {
+  CollectResult result;
+  intrusive::list<PoolRecord> tried;
+  for (;;) {
+    PoolRecord* record = nullptr;
+    {
+      const Lock lock(mutex_);
+      if (parked_.empty()) break;
+      record = &parked_.front();
+      parked_.pop_front();
+    }
+    if (refuse_if_capturing(record->use).ok() && give_back(record).ok()) {
+      ++result.ranges;
+    } else {
+      tried.push_back(*record);
+    }
+  }
+  const Lock lock(mutex_);
+  parked_.splice(parked_.end(), tried);
+  result.pending = parked_.size();
+  return result;
+}
+
+void PoolCore::abandon_parked() noexcept {
+  while (!parked_.empty()) {
+    PoolRecord& record = parked_.front();
+    parked_.pop_front();
+    report(FailureKind::kReleaseFailed,
+           make_error(ErrorCode::kCapturing, "still parked when its pool ended: leaked"),
+           record.ptr, record.size);
+    free_record(&record);
+  }
+}
+
+}  // namespace detail
+
+PoolBuffer& PoolBuffer::operator=(PoolBuffer&& other) noexcept {
+  PoolBuffer gone(std::move(*this));
+  core_ = std::exchange(other.core_, nullptr);
+  record_ = std::exchange(other.record_, nullptr);
+  return *this;
+}
+
+PoolBuffer::~PoolBuffer() { drop().ignore(); }  // parks instead of failing
+
+DevicePtr PoolBuffer::ptr() const { return record_ ? record_->ptr : DevicePtr{}; }
+std::uint64_t PoolBuffer::size() const { return record_ ? record_->size : 0; }
+const Stream& PoolBuffer::stream() const { return record_->use.stream; }
+
+Status PoolBuffer::close() {
+  if (!record_) return {};
+  Status done = core_->close(record_, nullptr);
+  if (done.ok()) std::exchange(core_, nullptr)->unref();
+  return done;
+}
+Status PoolBuffer::close(const Stream& stream) {
+  if (!record_) return {};
+  Status done = core_->close(record_, &stream);
+  if (done.ok()) std::exchange(core_, nullptr)->unref();
+  return done;
+}
+Status PoolBuffer::drop() {
+  if (!record_) return {};
+  core_->drop(record_);
+  std::exchange(core_, nullptr)->unref();
+  return {};
+}
+
+}  // namespace granule

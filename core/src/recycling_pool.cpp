@@ -1,0 +1,235 @@
+// RecyclingPool: exact-size buckets over cuMemAlloc. Idle blocks stay behind the stream they were
+// closed on; their own stream takes them as they are, another one once their work is done.
+#include "pool_core.hpp"
+
+namespace granule {
+namespace detail {
+
+class RecyclerCore final : public PoolCore {
+ public:
+  RecyclerCore(Backend& backend, const RecyclerOptions& options, const Environment& environment)
+      : PoolCore(backend, environment), options_(options) {}
+
+  Result<PoolBuffer> allocate(const Stream& stream, std::uint64_t size);
+  Status trim(std::uint64_t keep);
+  std::uint64_t cached() const {
+    const Lock lock(mutex_);
+    return cached_;
+  }
+  std::uint64_t held() const {
+    const Lock lock(mutex_);
+    return held_;
+  }
+
+ private:
+  using BySize = intrusive::multiset<PoolRecord, intrusive::key_of_value<PoolRecordBySize>,
+                                     intrusive::constant_time_size<false>>;
+  PoolRecord* take(const Stream& stream, std::uint64_t size);
+  Result<DevicePtr> fresh(const Stream& stream, std::uint64_t size);
+  Status free_block(PoolRecord* record);
+  void enlist(PoolRecord& record);
+  void delist(PoolRecord& record);
+  Status give_back(PoolRecord* record) override;
+  void shut_down() noexcept override;
+  void destroy() noexcept override { destroy_pool_core(this, driver_.runtime()); }
+
+  const RecyclerOptions options_;
+  intrusive::list<PoolRecord> idle_;  // oldest first
+  BySize by_size_;
+  std::uint64_t cached_ = 0;
+  std::uint64_t held_ = 0;
+};
+
+// With mutex_ held.
+void RecyclerCore::enlist(PoolRecord& record) {
+  idle_.push_back(record);
+  by_size_.insert(record);
+  cached_ += record.size;
+}
+
+// With mutex_ held.
+void RecyclerCore::delist(PoolRecord& record) {
+  idle_.erase(idle_.iterator_to(record));
+  by_size_.erase(by_size_.iterator_to(record));
+  cached_ -= record.size;
+}
+
+// An idle block of that very size that `stream` may use now, or null.
+PoolRecord* RecyclerCore::take(const Stream& stream, std::uint64_t size) {
+  PoolRecord* other = nullptr;
+  {
+    const Lock lock(mutex_);
+    const auto range = by_size_.equal_range(size);
+    for (auto it = range.first; it != range.second; ++it) {
+      if (!it->use.marker && it->use.stream == stream) {
+        PoolRecord& own = *it;
+        delist(own);
+        return &own;
+      }
+      other = &*it;
+    }
+    if (!other) return nullptr;
+    delist(*other);
+  }
+  // Another stream's: only once its work is done, which is asked with a marker.
+  bool done = false;
+  if (refuse_if_capturing(other->use).ok()) {
+    const RelaxedScope relaxed(driver_);
+    if (order_.set_marker(other->use).ok()) {
+      const Result<bool> reached = order_.reached(other->use);
+      done = reached.ok() && *reached;
+    }
+  }
+  if (done) return other;
+  const Lock lock(mutex_);
+  enlist(*other);
+  return nullptr;
+}
+
+Result<DevicePtr> RecyclerCore::fresh(const Stream&, std::uint64_t size) {
+  {
+    const Lock lock(mutex_);
+    if (size > options_.limit - held_) {
+      Error error = make_error(ErrorCode::kOutOfMemory, "the pool's limit is reached");
+      error.exhausted = Exhausted::kBudget;
+      error.wanted = size;
+      error.available = options_.limit - held_;
+      return error;
+    }
+    held_ += size;
+  }
+  const ContextScope scope(driver_, Stream::legacy(options_.device));
+  const RelaxedScope relaxed(driver_);
+  MemAlloc call{size, {}};
+  const DriverStatus status =
+      scope.status().ok() ? driver_.call(call) : DriverStatus::kInvalidContext;
+  if (status == DriverStatus::kSuccess) return call.ptr;
+  const Lock lock(mutex_);
+  held_ -= size;
+  if (!scope.status().ok()) return scope.status().error();
+  Error error = driver_error(status, kind_of<MemAlloc>);
+  error.wanted = size;
+  return error;
+}
+
+Result<PoolBuffer> RecyclerCore::allocate(const Stream& stream, std::uint64_t size) {
+  if (size == 0) return make_error(ErrorCode::kInvalidArgument, "a block has at least one byte");
+  collect();
+  StreamUse asking;
+  asking.stream = stream;
+  Result<CaptureVerdict> verdict = order_.capture_verdict(asking);
+  if (!verdict) return verdict.error();
+  // What a capture uses later cannot be ordered behind what an idle block was used for.
+  if (*verdict == CaptureVerdict::kClear) {
+    if (PoolRecord* idle = take(stream, size)) {
+      order_.drop_marker(idle->use);
+      idle->use = asking;
+      return make_buffer(idle);
+    }
+  }
+  Fresh<PoolRecord> record(driver_.runtime());
+  if (!record) return host_memory_error(sizeof(PoolRecord));
+  Result<DevicePtr> ptr = fresh(stream, size);
+  if (!ptr.ok() && ptr.error().code == ErrorCode::kOutOfMemory) {
+    if (Status trimmed = trim(0); !trimmed) return trimmed.error();
+    ptr = fresh(stream, size);
+  }
+  if (!ptr) return ptr.error();
+  record->ptr = *ptr;
+  record->size = size;
+  record->use = asking;
+  return make_buffer(record.release());
+}
+
+Status RecyclerCore::give_back(PoolRecord* record) {
+  const Lock lock(mutex_);
+  enlist(*record);
+  return {};
+}
+
+// cuMemFree waits for all work of the device, so the block's own is done afterwards.
+Status RecyclerCore::free_block(PoolRecord* record) {
+  const ContextScope scope(driver_, Stream::legacy(options_.device));
+  if (!scope.status().ok()) return scope.status();
+  const RelaxedScope relaxed(driver_);
+  MemFree call{record->ptr};
+  const DriverStatus status = driver_.call(call);
+  if (status != DriverStatus::kSuccess)
+    return driver_error(status, kind_of<MemFree>, record->ptr.value);
+  {
+    const Lock lock(mutex_);
+    held_ -= record->size;
+  }
+  free_record(record);
+  return {};
+}
+
+Status RecyclerCore::trim(std::uint64_t keep) {
+  for (;;) {
+    PoolRecord* oldest = nullptr;
+    {
+      const Lock lock(mutex_);
+      if (cached_ <= keep || idle_.empty()) return {};
+      oldest = &idle_.front();
+      delist(*oldest);
+    }
+    Status freed = free_block(oldest);
+    if (freed.ok()) continue;
+    const Lock lock(mutex_);
+    enlist(*oldest);
+    return freed;
+  }
+}
+
+void RecyclerCore::shut_down() noexcept {
+  while (!idle_.empty()) {
+    const Status trimmed = trim(0);
+    if (trimmed.ok()) return;
+    PoolRecord& stuck = idle_.back();
+    delist(stuck);
+    report(FailureKind::kReleaseFailed, trimmed.error(), stuck.ptr, stuck.size);
+    free_record(&stuck);
+  }
+}
+
+namespace {
+RecyclerCore& recycler_of(PoolCore* core) { return *static_cast<RecyclerCore*>(core); }
+}  // namespace
+}  // namespace detail
+
+using detail::recycler_of;
+
+Result<RecyclingPool> RecyclingPool::create(Backend& backend, const RecyclerOptions& options,
+                                            const Environment& environment) {
+  DeviceGetCount count;
+  const DriverStatus status = backend.run(count);
+  if (status != DriverStatus::kSuccess)
+    return detail::driver_error(status, kind_of<DeviceGetCount>);
+  if (options.device.value < 0 || options.device.value >= count.count)
+    return detail::make_error(ErrorCode::kInvalidArgument, "no such device");
+  auto* core =
+      detail::make_pool_core<detail::RecyclerCore>(environment, backend, options, environment);
+  if (!core) return detail::host_memory_error(sizeof(detail::RecyclerCore));
+  return RecyclingPool(core);
+}
+
+RecyclingPool::RecyclingPool(const RecyclingPool& other) noexcept : core_(other.core_) {
+  if (core_) core_->ref();
+}
+RecyclingPool::RecyclingPool(RecyclingPool&& other) noexcept
+    : core_(std::exchange(other.core_, nullptr)) {}
+RecyclingPool& RecyclingPool::operator=(RecyclingPool other) noexcept {
+  std::swap(core_, other.core_);
+  return *this;
+}
+RecyclingPool::~RecyclingPool() {
+  if (core_) core_->unref();
+}
+Result<PoolBuffer> RecyclingPool::allocate(const Stream& stream, std::uint64_t size) {
+  return recycler_of(core_).allocate(stream, size);
+}
+Status RecyclingPool::trim(std::uint64_t keep) { return recycler_of(core_).trim(keep); }
+std::uint64_t RecyclingPool::cached() const { return recycler_of(core_).cached(); }
+std::uint64_t RecyclingPool::held() const { return recycler_of(core_).held(); }
+
+}  // namespace granule

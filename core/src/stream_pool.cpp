@@ -1,0 +1,299 @@
+// StreamOrderedPool over the driver's pools (driver contract, section 17).
+#include <optional>
+
+#include "pool_core.hpp"
+
+namespace granule {
+namespace detail {
+
+class StreamPoolCore final : public PoolCore {
+ public:
+  StreamPoolCore(Backend& backend, const PoolOptions& options, const Environment& environment)
+      : PoolCore(backend, environment), options_(options) {}
+
+  Status open();
+  Result<DevicePtr> allocate(const Stream& stream, std::uint64_t size);
+  Result<PoolBuffer> allocate_buffer(const Stream& stream, std::uint64_t size);
+  Status free(const Stream& stream, DevicePtr ptr);
+  Result<std::uint64_t> get(PoolAttribute attribute) const;
+  Status set(PoolAttribute attribute, std::uint64_t value);
+  Status trim(std::uint64_t keep);
+  Status set_peer_access(DeviceId peer, Access access);
+  PoolHandle handle() const { return pool_; }
+  std::uint64_t total = 0;  // of the device
+
+ private:
+  Status open_default();
+  Status give_back(PoolRecord* record) override;
+  void shut_down() noexcept override;
+  void destroy() noexcept override { destroy_pool_core(this, driver_.runtime()); }
+  void report_failed(const Status& status) noexcept {
+    if (!status.ok()) report(FailureKind::kReleaseFailed, status.error(), {}, 0);
+  }
+
+  const PoolOptions options_;
+  PoolHandle pool_;
+  std::uint64_t found_threshold_ = 0;  // default pool: what it was
+  std::uint64_t found_reserved_ = 0;
+  std::uint32_t peers_ = 0;  // bit n: device n was given access
+};
+
+namespace {
+
+// Pool calls on a stream in relaxed capture mode, with the context that a default stream needs.
+template <class C>
+Status on_stream_call(const Driver& driver, const Stream& stream, C& call) {
+  const RelaxedScope relaxed(driver);
+  std::optional<ContextScope> scope;
+  if (stream.kind() != StreamKind::kCreated) {
+    scope.emplace(driver, stream);
+    if (!scope->status().ok()) return scope->status();
+  }
+  const DriverStatus status = driver.call(call);
+  if (status == DriverStatus::kSuccess) return {};
+  return driver_error(status, kind_of<C>);
+}
+
+}  // namespace
+
+Result<std::uint64_t> StreamPoolCore::get(PoolAttribute attribute) const {
+  MemPoolGetAttribute call{pool_, attribute, 0};
+  const DriverStatus status = driver_.call(call);
+  if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<MemPoolGetAttribute>);
+  return call.value;
+}
+
+Status StreamPoolCore::set(PoolAttribute attribute, std::uint64_t value) {
+  MemPoolSetAttribute call{pool_, attribute, value};
+  const DriverStatus status = driver_.call(call);
+  if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<MemPoolSetAttribute>);
+  return {};
+}
+
+Status StreamPoolCore::trim(std::uint64_t keep) {
+  const RelaxedScope relaxed(driver_);
+  MemPoolTrimTo call{pool_, keep};
+  const DriverStatus status = driver_.call(call);
+  if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<MemPoolTrimTo>);
+  return {};
+}
+
+Status StreamPoolCore::open_default() {
+  DeviceGetDefaultMemPool call{options_.device, {}};
+  const DriverStatus status = driver_.call(call);
+  if (status != DriverStatus::kSuccess)
+    return driver_error(status, kind_of<DeviceGetDefaultMemPool>);
+  pool_ = call.pool;
+  Result<std::uint64_t> threshold = get(PoolAttribute::kReleaseThreshold);
+  Result<std::uint64_t> reserved = get(PoolAttribute::kReservedMemCurrent);
+  Status done = threshold.ok() ? reserved.status() : threshold.status();
+  if (done.ok()) {
+    found_threshold_ = *threshold;
+    found_reserved_ = *reserved;
+    done = set(PoolAttribute::kReleaseThreshold, options_.threshold);
+  }
+  if (!done.ok()) pool_ = {};  // not bound: nothing to put back
+  return done;
+}
+
+Status StreamPoolCore::open() {
+  if (options_.bind_default) return open_default();
+  MemPoolCreate call;
+  call.properties.location = device_location(options_.device);
+  call.max_size = options_.max_size;
+  const DriverStatus status = driver_.call(call);
+  if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<MemPoolCreate>);
+  pool_ = call.pool;
+  // A failure leaves a pool that the destructor gives back.
+  return set(PoolAttribute::kReleaseThreshold, options_.threshold);
+}
+
+void StreamPoolCore::shut_down() noexcept {
+  if (!pool_) return;
+  if (options_.bind_default) {
+    report_failed(set(PoolAttribute::kReleaseThreshold, found_threshold_));
+    report_failed(trim(found_reserved_));
+    return;
+  }
+  // A pool made after a destroyed one with a grant was seen to be at risk of inheriting it: peers
+  // are taken away first, one at a time.
+  for (std::int32_t id = 0; id < 32; ++id)
+    if ((peers_ >> id & 1u) != 0) report_failed(set_peer_access({id}, Access::kNone));
+  MemPoolDestroy call{pool_};
+  const DriverStatus status = driver_.call(call);
+  if (status != DriverStatus::kSuccess)
+    report(FailureKind::kReleaseFailed, driver_error(status, kind_of<MemPoolDestroy>), {}, 0);
+}
+
+Result<DevicePtr> StreamPoolCore::allocate(const Stream& stream, std::uint64_t size) {
+  if (size == 0) return make_error(ErrorCode::kInvalidArgument, "a block has at least one byte");
+  Error hopeless = make_error(ErrorCode::kOutOfMemory, "more than the device has in all");
+  hopeless.exhausted = Exhausted::kDevice;
+  hopeless.wanted = size;
+  hopeless.available = total;
+  if (total != 0 && size > total) return hopeless;
+  StreamUse use;
+  use.stream = stream;
+  if (Status may = refuse_if_capturing(use); !may) return may.error();
+  collect();
+  MemAllocFromPoolAsync call{size, pool_, stream.handle(), {}};
+  Status done = on_stream_call(driver_, stream, call);
+  if (done.ok()) return call.ptr;
+  Error error = done.error();
+  if (error.code == ErrorCode::kOutOfMemory) {
+    error.wanted = size;
+    report_failed(trim(0));
+  }
+  return error;
+}
+
+Result<PoolBuffer> StreamPoolCore::allocate_buffer(const Stream& stream, std::uint64_t size) {
+  Fresh<PoolRecord> record(driver_.runtime());
+  if (!record) return host_memory_error(sizeof(PoolRecord));
+  Result<DevicePtr> ptr = allocate(stream, size);
+  if (!ptr) return ptr.error();
+  record->ptr = *ptr;
+  record->size = size;
+  record->use.stream = stream;
+  return make_buffer(record.release());
+}
+
+Status StreamPoolCore::free(const Stream& stream, DevicePtr ptr) {
+  if (!ptr) return {};
+  StreamUse use;
+  use.stream = stream;
+  if (Status may = refuse_if_capturing(use); !may) return may;
+  MemFreeAsync call{ptr, stream.handle()};
+  return on_stream_call(driver_, stream, call);
+}
+
+Status StreamPoolCore::give_back(PoolRecord* record) {
+  MemFreeAsync call{record->ptr, record->use.stream.handle()};
+  Status done = on_stream_call(driver_, record->use.stream, call);
+  if (done.ok()) free_record(record);
+  return done;
+}
+
+Status StreamPoolCore::set_peer_access(DeviceId peer, Access access) {
+  if (peer == options_.device)
+    return make_error(ErrorCode::kInvalidArgument, "a pool's own device keeps its access");
+  if (peer.value < 0 || peer.value >= 32)
+    return make_error(ErrorCode::kInvalidArgument, "no such device");
+  if (access != Access::kNone) {
+    DeviceCanAccessPeer can{peer, options_.device, 0};
+    const DriverStatus asked = driver_.call(can);
+    if (asked == DriverStatus::kInvalidDevice)
+      return make_error(ErrorCode::kInvalidArgument, "no such device");
+    if (asked != DriverStatus::kSuccess) return driver_error(asked, kind_of<DeviceCanAccessPeer>);
+    if (can.can == 0)
+      return make_error(ErrorCode::kInvalidArgument, "the peer cannot reach the pool's device");
+  }
+  MemPoolSetAccess call{pool_, {}};
+  call.access.push({device_location(peer), access});
+  const DriverStatus status = driver_.call(call);
+  if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<MemPoolSetAccess>);
+  const Lock lock(mutex_);
+  const std::uint32_t bit = 1u << peer.value;
+  peers_ = access == Access::kNone ? peers_ & ~bit : peers_ | bit;
+  return {};
+}
+
+namespace {
+
+StreamPoolCore& pool_of(PoolCore* core) { return *static_cast<StreamPoolCore*>(core); }
+
+Status check_device(Backend& backend, const PoolOptions& options) {
+  DeviceGetCount count;
+  DriverStatus status = backend.run(count);
+  if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<DeviceGetCount>);
+  if (options.device.value < 0 || options.device.value >= count.count)
+    return make_error(ErrorCode::kInvalidArgument, "no such device");
+  DeviceGetAttribute pools{DeviceAttribute::kMemoryPoolsSupported, options.device, 0};
+  status = backend.run(pools);
+  if (status == DriverStatus::kSuccess && pools.value == 0)
+    return make_error(ErrorCode::kUnsupported, "the device has no memory pools (attribute 115)");
+  return {};
+}
+
+}  // namespace
+}  // namespace detail
+
+using detail::pool_of;
+
+Result<StreamOrderedPool> StreamOrderedPool::create(Backend& backend, const PoolOptions& options,
+                                                    const Environment& environment) {
+  if (Status fine = detail::check_device(backend, options); !fine) return fine.error();
+  auto* core =
+      detail::make_pool_core<detail::StreamPoolCore>(environment, backend, options, environment);
+  if (!core) return detail::host_memory_error(sizeof(detail::StreamPoolCore));
+  StreamOrderedPool pool(core);
+  DeviceTotalMem total{options.device, 0};
+  if (backend.run(total) == DriverStatus::kSuccess) core->total = total.total;
+  if (Status opened = core->open(); !opened) return opened.error();
+  return pool;
+}
+
+StreamOrderedPool::StreamOrderedPool(const StreamOrderedPool& other) noexcept : core_(other.core_) {
+  if (core_) core_->ref();
+}
+StreamOrderedPool::StreamOrderedPool(StreamOrderedPool&& other) noexcept
+    : core_(std::exchange(other.core_, nullptr)) {}
+StreamOrderedPool& StreamOrderedPool::operator=(StreamOrderedPool other) noexcept {
+  std::swap(core_, other.core_);
+  return *this;
+}
+StreamOrderedPool::~StreamOrderedPool() {
+  if (core_) core_->unref();
+}
+
+Result<PoolBuffer> StreamOrderedPool::allocate(const Stream& stream, std::uint64_t size) {
+  return pool_of(core_).allocate_buffer(stream, size);
+}
+Result<DevicePtr> StreamOrderedPool::allocate_raw(const Stream& stream, std::uint64_t size) {
+  return pool_of(core_).allocate(stream, size);
+}
+Status StreamOrderedPool::free(const Stream& stream, DevicePtr ptr) {
+  return pool_of(core_).free(stream, ptr);
+}
+
+Result<PoolUsage> StreamOrderedPool::usage() const {
+  PoolUsage usage;
+  const std::pair<PoolAttribute, std::uint64_t*> fields[] = {
+      {PoolAttribute::kReservedMemCurrent, &usage.reserved},
+      {PoolAttribute::kReservedMemHigh, &usage.reserved_high},
+      {PoolAttribute::kUsedMemCurrent, &usage.used},
+      {PoolAttribute::kUsedMemHigh, &usage.used_high}};
+  for (const auto& [attribute, value] : fields) {
+    Result<std::uint64_t> got = pool_of(core_).get(attribute);
+    if (!got) return got.error();
+    *value = *got;
+  }
+  return usage;
+}
+
+Status StreamOrderedPool::reset_high() {
+  Status done = pool_of(core_).set(PoolAttribute::kReservedMemHigh, 0);
+  if (!done.ok()) return done;
+  return pool_of(core_).set(PoolAttribute::kUsedMemHigh, 0);
+}
+Status StreamOrderedPool::trim(std::uint64_t keep) {
+  core_->collect();
+  return pool_of(core_).trim(keep);
+}
+Status StreamOrderedPool::set_threshold(std::uint64_t bytes) {
+  return pool_of(core_).set(PoolAttribute::kReleaseThreshold, bytes);
+}
+Status StreamOrderedPool::set_reuse(ReusePolicy policy, bool on) {
+  PoolAttribute attribute = PoolAttribute::kReuseFollowEventDependencies;
+  if (policy == ReusePolicy::kOpportunistic) attribute = PoolAttribute::kReuseAllowOpportunistic;
+  if (policy == ReusePolicy::kInternalDependencies)
+    attribute = PoolAttribute::kReuseAllowInternalDependencies;
+  return pool_of(core_).set(attribute, on ? 1 : 0);
+}
+Status StreamOrderedPool::set_peer_access(DeviceId peer, Access access) {
+  return pool_of(core_).set_peer_access(peer, access);
+}
+CollectResult StreamOrderedPool::collect() { return core_->collect(); }
+PoolHandle StreamOrderedPool::handle() const { return pool_of(core_).handle(); }
+
+}  // namespace granule
