@@ -55,7 +55,6 @@ void use_streams(FreeWatch& watch, std::uint32_t flags, int count) {
 void use_copies(FreeWatch& watch, cuda::CudaBackend& backend) {
   constexpr std::uint64_t kSize = 64 * g;
   const DevicePtr p = map_chunks(backend, kSize);
-  static_cast<void>(watch.now());
   watch.look("map 64 chunks (expected)");
   watch.run(MemsetD8{p, 1, kSize}, "memset");
   watch.run(MemcpyHtoD{p, {nullptr, 2, true}, kSize}, "copy from pageable memory");
