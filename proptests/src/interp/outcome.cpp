@@ -1,0 +1,215 @@
+// Answers that no correct allocator gives: driver errors that nothing explains, too little memory,
+// a move although there was room, a want of memory that there was not, an ended capture.
+#include "outcome.hpp"
+
+#include <algorithm>
+
+#include <granule/backend_api/checked.hpp>
+
+#include "args.hpp"
+
+namespace granule::prop {
+namespace {
+
+std::optional<Failure> wrong(std::string signature, std::string message) {
+  Failure failure;
+  failure.kind = Failure::Kind::kInvariant;
+  failure.signature = "outcome " + std::move(signature);
+  failure.message = std::move(message);
+  return failure;
+}
+
+bool is_of_allocator(Verb verb) {
+  switch (verb) {
+    case Verb::kResourceVmm:
+    case Verb::kAllocate:
+    case Verb::kGrow:
+    case Verb::kResize:
+    case Verb::kShrink:
+    case Verb::kSuspend:
+    case Verb::kResume:
+    case Verb::kClose:
+    case Verb::kCollect:
+    case Verb::kDrop:
+    case Verb::kTrim:
+    case Verb::kReserveProbe:
+    case Verb::kGrant:
+    case Verb::kUsed:
+    case Verb::kHolder:
+    case Verb::kExport:
+    case Verb::kImport:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// The resource that a statement is about, or null.
+ResourceObject* resource_of(World& world, const Statement& s) {
+  const Name* name = s.operand<Name>(0);
+  if (!name) return nullptr;
+  if (auto* buffer = world.find_as<BufferObject>(name->text)) return buffer->resource.get();
+  if (auto* resource = world.find_as<std::shared_ptr<ResourceObject>>(name->text))
+    return resource->get();
+  return nullptr;
+}
+
+bool is_vmm(const ResourceObject* resource) {
+  return resource && resource->options.kind == TargetOptions::Kind::kVmm;
+}
+
+/// Free addresses of the buffer's own reservation right behind it.
+bool has_room_behind(World& world, const BufferObject& buffer, std::uint64_t need) {
+  const std::uint64_t end = buffer.buffer->ptr().value + buffer.buffer->size();
+  const auto reservation = world.oracle().reservation_at(end - 1);
+  if (!reservation || reservation->base + reservation->size < end + need) return false;
+  if (!world.oracle().mappings_in(end, need).empty()) return false;
+  for (const auto& [name, object] : world.objects) {  // suspended ones keep their addresses
+    const auto* other = std::get_if<BufferObject>(&object);
+    if (!other || !other->buffer || other->buffer->is_closed()) continue;
+    const std::uint64_t base = other->buffer->ptr().value;
+    if (base < end + need && base + other->buffer->size() > end) return false;
+  }
+  return true;
+}
+
+bool is_named_by_a_fault(const World& world, std::string_view status) {
+  for (const Statement& s : world.program.statements) {
+    if (s.verb != Verb::kFail) continue;
+    const Word* with = s.value<Word>("with");
+    if (with && with->text == status) return true;
+  }
+  return false;
+}
+
+/// Statuses that a capture, a lost context or a kernel fault explains.
+bool is_explained(const World& world, DriverStatus status) {
+  const auto number = static_cast<std::int32_t>(status);
+  const auto first = static_cast<std::int32_t>(DriverStatus::kStreamCaptureUnsupported);
+  const auto last = static_cast<std::int32_t>(DriverStatus::kStreamCaptureWrongThread);
+  if (number >= first && number <= last) return true;
+  if (is_sticky(status)) return true;
+  const bool contexts = world.context_lost || !world.contexts.empty();
+  return contexts &&
+         (status == DriverStatus::kInvalidContext || status == DriverStatus::kContextIsDestroyed ||
+          status == DriverStatus::kInvalidHandle);
+}
+
+std::optional<Failure> check_error(World& world, const Statement& s, const Reply& reply) {
+  if (reply.kind != Reply::Kind::kError || reply.word != name_of(ErrorCode::kDriver))
+    return std::nullopt;
+  const auto status = status_named(reply.detail);
+  if (!status || world.driver().any_orphan()) return std::nullopt;
+  if (is_named_by_a_fault(world, reply.detail) || is_explained(world, *status)) return std::nullopt;
+  // Copies and fills by those that may not write are the program's own doing.
+  const bool copies = s.verb == Verb::kSuspend || s.verb == Verb::kResume || s.has("zero");
+  if (copies) return std::nullopt;
+  return wrong("unexplained " + std::string(reply.detail),
+               "no fault and no capture explains the driver's error: " + reply.why);
+}
+
+/// Device memory and budget that a request of `need` bytes could have had.
+std::optional<Failure> check_want(World& world, const Statement& s, const Reply& reply,
+                                  const Foreseen& before) {
+  const bool adds = s.verb == Verb::kAllocate || s.verb == Verb::kGrow || s.verb == Verb::kResize;
+  if (!adds || before.need == 0 || world.any_fault) return std::nullopt;
+  const bool device = reply.detail == name_of(Exhausted::kDevice);
+  if (reply.kind != Reply::Kind::kError || reply.word != name_of(ErrorCode::kOutOfMemory) ||
+      (!device && reply.detail != name_of(Exhausted::kBudget)))
+    return std::nullopt;
+  ResourceObject* resource = resource_of(world, s);
+  if (!is_vmm(resource) || resource->options.vmm.location.type != LocationType::kDevice)
+    return std::nullopt;
+  const TargetOptions& options = resource->options;
+  if (options.commit_ahead != 0 || options.slack_percent != 0) return std::nullopt;
+  const Statistics* now = resource->target->statistics();
+  if (!now) return std::nullopt;
+  const std::uint64_t held = now->charged - std::min(now->charged, now->cached);
+  const bool in_budget = held <= options.vmm.limit && before.need <= options.vmm.limit - held;
+  const std::uint64_t free = world.oracle().free_bytes(resource->device) + now->cached;
+  const std::uint64_t slack = 4 * world.sizes.granule;
+  if (!in_budget || free < slack || free - slack < before.need) return std::nullopt;
+  return wrong("out of memory", "there is room for " + std::to_string(before.need) +
+                                    " bytes in the budget and on the device: " + reply.why);
+}
+
+std::optional<Failure> check_size(World& world, const Statement& s, const Reply& reply,
+                                  const Foreseen& before) {
+  const bool makes = s.verb == Verb::kAllocate || s.verb == Verb::kGrow;
+  if (!reply.success() || (!makes && s.verb != Verb::kResize)) return std::nullopt;
+  const std::string& name = makes ? s.target : s.operand<Name>(0)->text;
+  const auto* buffer = world.find_as<BufferObject>(name);
+  if (!buffer || !is_vmm(buffer->resource.get())) return std::nullopt;
+  const std::uint64_t size = buffer->buffer->size();
+  const std::uint64_t asked = Args(world, s).size(1);
+  if (size < asked)
+    return wrong("size",
+                 "asked for " + std::to_string(asked) + " bytes, got " + std::to_string(size));
+  if (world.free_at_start.size() == 1 && size % world.sizes.granule != 0)
+    return wrong("size", std::to_string(size) + " bytes are no whole granules");
+  const TargetOptions& options = buffer->resource->options;
+  const bool exact = options.commit_ahead == 0 && options.slack_percent == 0;
+  if (reply.word == name_of(Placement::kAlias) && exact && size > before.input_size)
+    return wrong("alias", "an alias of " + std::to_string(before.input_size) + " bytes has " +
+                              std::to_string(size));
+  const bool unhindered = world.faults->fired_in_all() == before.faults_fired;
+  if (reply.word == name_of(Placement::kMoved) && before.room_behind && unhindered)
+    return wrong("moved", "moved although there was reserved room behind it");
+  return std::nullopt;
+}
+
+CaptureStatus capture_status(World& world, StreamHandle stream) {
+  StreamIsCapturing query;
+  query.stream = stream;
+  return world.harness_call(query) == DriverStatus::kSuccess ? query.status
+                                                             : CaptureStatus::kInvalidated;
+}
+
+}  // namespace
+
+Foreseen foresee(World& world, const Statement& s) {
+  Foreseen before;
+  before.relevant = is_of_allocator(s.verb) || s.verb == Verb::kResourcePool ||
+                    s.verb == Verb::kResourceRecycler || s.verb == Verb::kDestroy;
+  if (!before.relevant) return before;
+  before.faults_fired = world.faults->fired_in_all();
+  if (!world.capturing_lanes.empty())
+    for (const auto& [name, object] : world.objects) {
+      const auto* stream = std::get_if<StreamObject>(&object);
+      if (!stream || stream->kind != StreamKind::kCreated || !world.is_capturing(stream->lane))
+        continue;
+      if (capture_status(world, stream->handle) == CaptureStatus::kActive)
+        before.capturing.push_back(stream->handle);
+    }
+  if (s.verb != Verb::kAllocate && s.verb != Verb::kGrow && s.verb != Verb::kResize) return before;
+  const std::uint64_t size = Args(world, s).size(1);
+  const auto rounded = checked_round_up(size, world.sizes.granule);
+  if (!rounded) return before;
+  before.need = *rounded;
+  if (s.verb == Verb::kAllocate) return before;
+  const auto* buffer = world.find_as<BufferObject>(s.operand<Name>(0)->text);
+  if (!buffer || !buffer->buffer || buffer->buffer->is_closed()) return before;
+  before.input_size = buffer->buffer->size();
+  before.need = *rounded > before.input_size ? *rounded - before.input_size : 0;
+  if (before.need != 0 && before.input_size != 0 && is_vmm(buffer->resource.get()) &&
+      before.need < UINT64_MAX / 4)
+    before.room_behind = has_room_behind(world, *buffer, before.need);
+  return before;
+}
+
+std::optional<Failure> check_outcome(World& world, const Statement& s, const Reply& reply,
+                                     const Foreseen& before) {
+  if (!before.relevant || reply.kind == Reply::Kind::kSkipped) return std::nullopt;
+  constexpr std::uint64_t kMostCalls = 100'000;
+  if (world.driver().traffic.calls > kMostCalls)
+    return wrong("calls",
+                 std::to_string(world.driver().traffic.calls) + " driver calls for one statement");
+  for (const StreamHandle stream : before.capturing)
+    if (s.verb != Verb::kDestroy && capture_status(world, stream) != CaptureStatus::kActive)
+      return wrong("capture", "a capture was ended by an operation of the allocator");
+  if (auto failure = check_error(world, s, reply)) return failure;
+  if (auto failure = check_size(world, s, reply, before)) return failure;
+  return check_want(world, s, reply, before);
+}
+
+}  // namespace granule::prop
