@@ -127,6 +127,99 @@ TEST_F(PoolBook, a_destroyed_pool_lives_until_its_last_block_is_seen_free) {
   EXPECT_TRUE(pools.pools().empty());
 }
 
+/// Free and live bytes tile the window; live bytes and tagged ones are backed; memory adds up.
+void expect_consistent(const PoolState& pools, const FakeWorld& world, std::uint64_t total) {
+  std::uint64_t reserved = 0;
+  for (const auto& [handle, pool] : pools.pools()) {
+    std::map<std::uint64_t, std::uint64_t> tiles;
+    for (const auto& [begin, extent] : pool.free.extents()) {
+      tiles[begin] = extent.end;
+      if (extent.freed) {
+        EXPECT_TRUE(pool.backed.contains({begin, extent.end}));
+      }
+    }
+    for (const auto& [begin, block] : pool.live) {
+      EXPECT_EQ(tiles.count(begin), 0u);
+      tiles[begin] = begin + block.span;
+      EXPECT_TRUE(pool.backed.contains({begin, begin + block.span}));
+    }
+    std::uint64_t at = 0;
+    for (const auto& [begin, end] : tiles) {
+      EXPECT_EQ(begin, at);
+      at = end;
+    }
+    EXPECT_EQ(at, pool.window.size);
+    EXPECT_LE(pool.reserved(), pool.limit());
+    EXPECT_LE(pool.reserved(), pool.reserved_high);
+    EXPECT_EQ(pool.reserved() % kPoolPiece, 0u);
+    reserved += pool.reserved();
+  }
+  EXPECT_EQ(world.left + reserved, total);
+}
+
+TEST_F(PoolBook, any_sequence_of_calls_keeps_the_books_straight) {
+  std::uint64_t random = 7;
+  const auto roll = [&](std::uint64_t below) {
+    random = random * 6364136223846793005ull + 1442695040888963407ull;
+    return (random >> 33) % below;
+  };
+  world.left = kGiB;
+  std::vector<PoolHandle> handles{pool, pools.create({}, 100 * kMiB, world)};
+  std::vector<DevicePtr> blocks;
+  std::vector<StreamPoint> frees;
+  for (int i = 0; i < 4000; ++i) {
+    const std::uint64_t stream = roll(3);
+    switch (roll(8)) {
+      case 0:
+      case 1:
+      case 2: {
+        pool = handles[roll(2)];
+        const PoolPlacement place{
+            roll(2) != 0 ? PoolPlacement::Kind::kPick : PoolPlacement::Kind::kLowest, roll(100)};
+        const std::uint64_t size = 1 + roll(roll(2) != 0 ? 4096 : 200 * kMiB);
+        grant = pools.allocate(pool, {size, {stream, ++position}, place}, world);
+        if (grant.ptr) blocks.push_back(grant.ptr);
+        break;
+      }
+      case 3:
+      case 4: {
+        if (blocks.empty()) break;
+        const auto which = static_cast<std::ptrdiff_t>(roll(blocks.size()));
+        const DevicePtr ptr = blocks[static_cast<std::size_t>(which)];
+        blocks.erase(blocks.begin() + which);
+        if (roll(8) == 0) {
+          EXPECT_EQ(pools.free_now(ptr, world), DriverStatus::kSuccess);
+        } else {
+          frees.push_back(drop(ptr, stream));
+        }
+        break;
+      }
+      case 5:
+        for (const StreamPoint& point : frees)
+          if (roll(2) != 0) world.run.insert(point);
+        pools.observed(stream, position, world);
+        break;
+      case 6:
+        pools.set_attribute(handles[roll(2)], PoolAttribute::kReleaseThreshold, roll(300) * kMiB);
+        pools.trim(handles[roll(2)], roll(200 * kMiB), world);
+        break;
+      default: {
+        if (roll(8) == 0) pools.release_idle({}, world);
+        if (roll(40) != 0) break;
+        const std::uint64_t which = roll(2);
+        EXPECT_EQ(pools.destroy(handles[which], world), DriverStatus::kSuccess);
+        handles[which] = pools.create({}, which == 0 ? 0 : 100 * kMiB, world);
+      }
+    }
+    expect_consistent(pools, world, kGiB);
+    if (HasFailure()) FAIL() << "after step " << i;
+  }
+  for (const DevicePtr ptr : blocks) drop(ptr, 1);
+  for (const std::uint64_t stream : {0, 1, 2}) pools.observed(stream, position, world);
+  pools.release_idle({}, world);
+  EXPECT_EQ(world.left, kGiB);
+}
+
 TEST_F(PoolBook, span_sets_merge_and_split) {
   SpanSet set;
   set.insert({0, 10});
