@@ -31,11 +31,14 @@ unsigned longest_free_run(std::uint16_t used) {
 
 }  // namespace
 
-AddressSpace::AddressSpace(std::uint64_t granularity)
-    : granule_(granularity), block_(granularity * 16), never_used_(kBottom) {
-  const std::uint64_t bottom = round_up(kBottom, block_);
-  never_used_ = bottom;
-  add_gap(bottom, kTop - granule_ - bottom);
+AddressSpace::AddressSpace(std::uint64_t granularity, std::uint64_t bottom)
+    : granule_(granularity),
+      block_(granularity * 16),
+      bottom_(round_up(bottom == 0 ? kBottom : bottom, block_)),
+      huge_bottom_(bottom == 0 ? kHugeBottom : bottom_),
+      never_used_(bottom_) {
+  const std::uint64_t end = bottom == 0 ? kTop - granule_ : bottom_ + kTop;
+  add_gap(bottom_, end - bottom_);
 }
 
 void AddressSpace::add_gap(std::uint64_t start, std::uint64_t length) {
@@ -64,7 +67,7 @@ std::optional<std::uint64_t> AddressSpace::first_fit(std::uint64_t size, std::ui
     return at;
   };
   std::uint64_t best = UINT64_MAX;
-  if (from > kBottom) {  // the gap that holds `from`
+  if (from > bottom_) {  // the gap that holds `from`
     auto it = gaps_.upper_bound(from);
     if (it != gaps_.begin()) {
       --it;
@@ -141,7 +144,7 @@ std::optional<std::uint64_t> AddressSpace::choose(std::uint64_t size, std::uint6
     if (found) return found;
   }
   if (placement != Placement::kObserved) {
-    found = first_fit(size, grid, kBottom);
+    found = first_fit(size, grid, bottom_);
   } else if (hint != 0 && use_hint) {
     if (large) {
       found = first_fit(size, wide, round_up(hint, block_));
@@ -156,18 +159,18 @@ std::optional<std::uint64_t> AddressSpace::choose(std::uint64_t size, std::uint6
   }
   if (!found) {
     if (large) {
-      found = first_fit(size, wide, size >= kHuge ? kHugeBottom : kBottom);
+      found = first_fit(size, wide, size >= kHuge ? huge_bottom_ : bottom_);
     } else {
       found = in_part_used(size, grid);
-      if (!found) found = first_fit(block_, wide, kBottom);
+      if (!found) found = first_fit(block_, wide, bottom_);
     }
-    if (!found) found = first_fit(size, grid, kBottom);
+    if (!found) found = first_fit(size, grid, bottom_);
   }
   const bool avoid = hint != 0 && (!use_hint || placement != Placement::kObserved);
   if (found && avoid && *found == hint) {
     const auto other = first_fit(size, large ? wide : grid, hint + granule_);
     if (other) return other;
-    return first_fit(size, grid, kBottom);
+    return first_fit(size, grid, bottom_);
   }
   return found;
 }

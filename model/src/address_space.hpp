@@ -14,7 +14,9 @@ namespace granule::model {
 
 class AddressSpace {
  public:
-  explicit AddressSpace(std::uint64_t granularity = std::uint64_t{2} << 20);
+  /// `bottom` 0: all that a reserve can give; else 128 TiB from there on.
+  explicit AddressSpace(std::uint64_t granularity = std::uint64_t{2} << 20,
+                        std::uint64_t bottom = 0);
 
   /// A place for `size` bytes (whole granules), or nothing if there is none.
   std::optional<std::uint64_t> choose(std::uint64_t size, std::uint64_t alignment,
@@ -49,6 +51,8 @@ class AddressSpace {
 
   std::uint64_t granule_;
   std::uint64_t block_;
+  std::uint64_t bottom_;
+  std::uint64_t huge_bottom_;  // where the largest ranges begin
   std::map<std::uint64_t, std::uint64_t> gaps_;           // start -> length
   std::array<std::set<std::uint64_t>, 48> gaps_by_size_;  // by floor(log2(length))
   std::map<std::uint64_t, Block> part_used_;              // by base

@@ -122,9 +122,13 @@ void pools_observe(State&, const StreamPoint& point);
 void pools_observe_destroyed(State&, std::int32_t device);
 
 // plain.cpp
-/// cuMemFreeAsync of a cuMemAlloc pointer: frees it at once, without waiting. INVALID_VALUE if it
-/// is none.
+/// Frees a cuMemAlloc pointer at once, without waiting. INVALID_VALUE if it is none.
 DriverStatus free_plain_now(State&, DevicePtr ptr);
+/// cuMemFreeAsync of a cuMemAlloc pointer: gone for the caller at once, its memory goes behind the
+/// work that the stream has before. INVALID_VALUE if it is none.
+DriverStatus free_plain_on(State&, std::uint64_t stream, DevicePtr ptr);
+/// What such a free does when it runs.
+void finish_plain_free(State&, std::uint64_t base);
 
 // capture.cpp
 /// For calls that a capture may forbid (alloc, free, pool alloc/free, trim, query, synchronize):

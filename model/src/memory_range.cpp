@@ -56,8 +56,13 @@ Segment segment_at(State& state, std::uint64_t address, std::int32_t device, boo
     found.contents = &allocation_of(state, mapping->second).contents;
     return found;
   }
-  const auto plain = find_holder(state.plain, address);
-  if (plain != state.plain.end()) {
+  auto plain = find_holder(state.plain, address);
+  bool is_plain = plain != state.plain.end();
+  if (!is_plain && !live_only) {
+    plain = find_holder(state.dying_plain, address);
+    is_plain = plain != state.dying_plain.end();
+  }
+  if (is_plain) {
     found.kind = MemoryKind::kPlain;
     found.base = plain->first;
     found.size = plain->second.size;

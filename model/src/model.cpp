@@ -149,6 +149,7 @@ ByteSummary DriverState::bytes_now(std::uint64_t address, std::uint64_t size) co
   };
   if (state_->busy_streams.empty()) return summarise(*state_);
   DriverState copy = *this;
+  copy.raw().dry = true;
   run_all(copy.raw());
   return summarise(copy.raw());
 }

@@ -22,12 +22,12 @@ std::uint64_t block_unit(const State& state) { return round_up(2 * kMiB, granule
 std::optional<std::uint64_t> new_block(State& state, std::int32_t device, std::uint64_t size,
                                        bool small) {
   if (!take_memory(state, device_location({device}), size, true)) return std::nullopt;
-  const auto base = state.addresses.choose(size, 1, 0, state.config.placement, false);
+  const auto base = state.plain_addresses().choose(size, 1, 0, state.config.placement, false);
   if (!base) {
     give_memory(state, device_location({device}), size);
     return std::nullopt;
   }
-  state.addresses.take(*base, size);
+  state.plain_addresses().take(*base, size);
   PlainBlock& block = state.plain_blocks[*base];
   block.size = size;
   block.device = device;
@@ -72,17 +72,32 @@ std::optional<Placed> place_plain(State& state, std::int32_t device, std::uint64
   return Placed{*base, *base};
 }
 
-void erase_plain(State& state, std::map<std::uint64_t, PlainMemory>::iterator it) {
-  const auto block = state.plain_blocks.find(it->second.block);
-  if (block->second.small) block->second.pieces.erase(it->first - block->first);
-  if (block->second.pieces.empty()) {
-    give_memory(state, device_location({block->second.device}), block->second.size);
-    state.addresses.give(block->first, block->second.size);
-    state.plain_blocks.erase(block);
-  }
+using PlainIterator = std::map<std::uint64_t, PlainMemory>::iterator;
+
+void give_block_back(State& state, std::uint64_t address, const PlainMemory& memory) {
+  const auto block = state.plain_blocks.find(memory.block);
+  if (block->second.small) block->second.pieces.erase(address - block->first);
+  if (!block->second.pieces.empty()) return;
+  give_memory(state, device_location({block->second.device}), block->second.size);
+  state.plain_addresses().give(block->first, block->second.size);
+  state.plain_blocks.erase(block);
+}
+
+void uncount_plain(State& state, const PlainMemory& memory) {
   state.ledger.plain_blocks -= 1;
-  state.ledger.plain_bytes -= it->second.size;
+  state.ledger.plain_bytes -= memory.size;
+}
+
+void erase_plain(State& state, PlainIterator it) {
+  give_block_back(state, it->first, it->second);
+  uncount_plain(state, it->second);
   state.plain.erase(it);
+}
+
+DriverStatus refuse_free(State& state, DevicePtr ptr) {
+  violate(state, ViolationKind::kForeignFree,
+          "free of " + hex(ptr.value) + ", which is no allocation");
+  return DriverStatus::kInvalidValue;
 }
 
 }  // namespace
@@ -126,11 +141,7 @@ DriverStatus run_call(State& state, ThreadId thread, MemAlloc& call) {
 
 DriverStatus free_plain_now(State& state, DevicePtr ptr) {
   const auto it = state.plain.find(ptr.value);
-  if (it == state.plain.end()) {
-    violate(state, ViolationKind::kForeignFree,
-            "free of " + hex(ptr.value) + ", which is no allocation");
-    return DriverStatus::kInvalidValue;
-  }
+  if (it == state.plain.end()) return refuse_free(state, ptr);
   if (state.pending_memory_work != 0) {
     if (has_unordered_work(state, kNone, ptr.value, it->second.size)) {
       violate(state, ViolationKind::kUnorderedFree,
@@ -140,6 +151,34 @@ DriverStatus free_plain_now(State& state, DevicePtr ptr) {
   }
   erase_plain(state, it);
   return DriverStatus::kSuccess;
+}
+
+DriverStatus free_plain_on(State& state, std::uint64_t stream, DevicePtr ptr) {
+  const auto it = state.plain.find(ptr.value);
+  if (it == state.plain.end()) return refuse_free(state, ptr);
+  const std::uint64_t size = it->second.size;
+  if (state.pending_memory_work == 0 || !has_unordered_work(state, kNone, ptr.value, size)) {
+    erase_plain(state, it);
+    return DriverStatus::kSuccess;
+  }
+  if (has_unordered_work(state, stream, ptr.value, size)) {
+    violate(state, ViolationKind::kUnorderedFree,
+            "free of " + hex(ptr.value) + " on a stream while unordered work uses it");
+  }
+  uncount_plain(state, it->second);
+  state.dying_plain.insert(state.plain.extract(it));
+  Work free;
+  free.kind = WorkKind::kFreePlain;
+  free.dst = ptr.value;
+  enqueue(state, stream, std::move(free));
+  return DriverStatus::kSuccess;
+}
+
+void finish_plain_free(State& state, std::uint64_t base) {
+  const auto it = state.dying_plain.find(base);
+  if (it == state.dying_plain.end()) return;
+  give_block_back(state, base, it->second);
+  state.dying_plain.erase(it);
 }
 
 DriverStatus run_call(State& state, ThreadId thread, MemFree& call) {

@@ -9,8 +9,7 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = UINT64_MAX;
 constexpr std::uint64_t kWindowUnit = std::uint64_t{64} << 20;
-constexpr std::uint64_t kFirstWindow = std::uint64_t{0x600000000000};
-constexpr std::uint64_t kLastAddress = std::uint64_t{0x7f0000000000};
+constexpr std::uint64_t kWindowSpace = std::uint64_t{0x1f0000000000};
 
 }  // namespace
 
@@ -38,7 +37,8 @@ Access Pool::access_of(const Location& who) const {
 
 std::optional<AddressRange> PoolState::claim_window(PoolWorld& world) const {
   const std::uint64_t size = world.window_size();
-  for (std::uint64_t at = kFirstWindow; at + size <= kLastAddress; at += size)
+  const std::uint64_t first = world.first_window();
+  for (std::uint64_t at = first; at + size <= first + kWindowSpace; at += size)
     if (world.claim({at, size})) return AddressRange{at, size};
   return std::nullopt;
 }

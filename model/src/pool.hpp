@@ -32,6 +32,8 @@ class PoolWorld {
   virtual void give(const Location& place, std::uint64_t bytes) = 0;
   /// Bytes of addresses that a pool gets, in whole units of 64 MiB: twice the device memory.
   virtual std::uint64_t window_size() const = 0;
+  /// Where windows may begin; 32 TiB from there on are theirs.
+  virtual std::uint64_t first_window() const { return std::uint64_t{0x600000000000}; }
   /// Takes addresses for a window; false, without effect, if something lies there.
   virtual bool claim(const AddressRange& window) = 0;
   /// The pool of a window is gone, its addresses are free.

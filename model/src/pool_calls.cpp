@@ -125,7 +125,7 @@ void report_work_behind_free(State& state, const AddressRange& range, std::uint6
 DriverStatus free_ordered(State& state, std::uint64_t stream, DevicePtr ptr) {
   if (!ptr) return DriverStatus::kSuccess;
   const auto place = state.pools.block_at(ptr);
-  if (!place || place->range.base != ptr.value) return free_plain_now(state, ptr);
+  if (!place || place->range.base != ptr.value) return free_plain_on(state, stream, ptr);
   report_work_behind_free(state, place->range, stream);
   return state.pools.free_ordered(ptr, enqueue(state, stream, Work{}));
 }

@@ -30,14 +30,19 @@ std::uint64_t StateWorld::window_size() const {
   return checked_round_up(2 * largest, kUnit).value_or(kUnit);
 }
 
+std::uint64_t StateWorld::first_window() const {
+  const std::uint64_t own = state_.config.own_base;
+  return own == 0 ? PoolWorld::first_window() : own + AddressSpace::kTop / 2;
+}
+
 bool StateWorld::claim(const AddressRange& window) {
-  if (!state_.addresses.is_free(window.base, window.size)) return false;
-  state_.addresses.take(window.base, window.size);
+  if (!state_.plain_addresses().is_free(window.base, window.size)) return false;
+  state_.plain_addresses().take(window.base, window.size);
   return true;
 }
 
 void StateWorld::unclaim(const AddressRange& window) {
-  state_.addresses.give(window.base, window.size);
+  state_.plain_addresses().give(window.base, window.size);
   state_.pool_contents.erase(window.base);
 }
 

@@ -15,6 +15,7 @@ class StateWorld final : public PoolWorld {
   bool take(const Location& place, std::uint64_t bytes) override;
   void give(const Location& place, std::uint64_t bytes) override;
   std::uint64_t window_size() const override;
+  std::uint64_t first_window() const override;
   bool claim(const AddressRange& window) override;
   void unclaim(const AddressRange& window) override;
 

@@ -16,6 +16,10 @@ State::State(Config machine)
   next_graph = 0x580000001000;
   next_context = 0x590000001000;
   next_pinned = 0x7f0000000000;
+  if (config.own_base != 0) {
+    next_pinned = config.own_base / 2;
+    own_addresses.emplace(config.devices[0].granularity, config.own_base);
+  }
   for (const DeviceConfig& device : config.devices) {
     if (devices.size() == kMaxDevices) break;
     Device made;

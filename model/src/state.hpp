@@ -111,6 +111,7 @@ enum class WorkKind : std::uint8_t {
   kHostFunction,
   kWriteValue,
   kWaitValue,
+  kFreePlain,  // the stream-ordered free of plain memory at `dst`
 };
 
 /// A set of points, one a stream: what is ordered before something.
@@ -151,6 +152,28 @@ struct Work {
   Clock order;                      // kWait: all that is before those points
 };
 
+/// First in, first out; an empty one owns no memory.
+class WorkQueue {
+ public:
+  bool empty() const { return head_ == items_.size(); }
+  std::size_t size() const { return items_.size() - head_; }
+  Work& front() { return items_[head_]; }
+  const Work& front() const { return items_[head_]; }
+  Work& operator[](std::size_t i) { return items_[head_ + i]; }
+  const Work& operator[](std::size_t i) const { return items_[head_ + i]; }
+  void push_back(Work work) { items_.push_back(std::move(work)); }
+  void pop_front();
+  void clear();
+  auto begin() { return items_.begin() + static_cast<std::ptrdiff_t>(head_); }
+  auto end() { return items_.end(); }
+  auto begin() const { return items_.begin() + static_cast<std::ptrdiff_t>(head_); }
+  auto end() const { return items_.end(); }
+
+ private:
+  std::vector<Work> items_;
+  std::size_t head_ = 0;
+};
+
 enum class StreamKind : std::uint8_t { kNonBlocking, kBlocking, kLegacy, kPerThread };
 
 /// A stream's order of work: positions 1..submitted were enqueued, 1..ran have run.
@@ -162,7 +185,7 @@ struct Stream {
   std::int32_t device = 0;
   bool destroyed = false;
   DriverStatus fault = DriverStatus::kSuccess;  // its head faulted: nothing behind it runs
-  std::deque<Work> queue;                       // positions ran+1 .. submitted
+  WorkQueue queue;                              // positions ran+1 .. submitted
   std::uint64_t ran = 0;
   std::uint64_t seen = 0;         // the host knows, by any means, that these have run
   std::uint64_t synced = 0;       // the host has waited for these
@@ -240,6 +263,9 @@ struct State {
 
   // VMM
   AddressSpace addresses;
+  std::optional<AddressSpace> own_addresses;  // Config::own_base
+  /// Where plain memory and pool windows lie.
+  AddressSpace& plain_addresses() { return own_addresses ? *own_addresses : addresses; }
   std::map<std::uint64_t, Reservation> reservations;
   std::map<std::uint64_t, Mapping> mappings;
   std::vector<Allocation> allocations;
@@ -258,6 +284,7 @@ struct State {
   // plain and pinned memory
   std::map<std::uint64_t, PlainBlock> plain_blocks;
   std::map<std::uint64_t, PlainMemory> plain;
+  std::map<std::uint64_t, PlainMemory> dying_plain;  // freed on a stream, the free has not run
   std::map<std::uint64_t, PinnedMemory> pinned;
   std::map<std::uint64_t, std::uint64_t> host_words;
   std::uint64_t next_pinned = 0;
@@ -292,6 +319,7 @@ struct State {
   Ledger ledger;
   std::vector<Violation> violations;
   HostFunctionRunner* runner = nullptr;
+  bool dry = false;  // a trial: host memory is not written
 };
 
 // ---- used everywhere ----------------------------------------------------------------------------

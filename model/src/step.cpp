@@ -84,11 +84,8 @@ bool would_block(const DriverState& driver, ThreadId thread, const Call& call) {
       call);
   if (!waits) return false;
   DriverState tried = driver;
+  tried.raw().dry = true;
   Call copy = call;
-  if (auto* read = std::get_if<MemcpyDtoH>(&copy)) read->dst = nullptr;
-  if (auto* read = std::get_if<MemcpyDtoHAsync>(&copy); read != nullptr && read->dst != nullptr) {
-    return false;  // decided by step itself, which has no effect when it would block
-  }
   return step(tried, thread, copy) == DriverStatus::kWouldBlock;
 }
 

@@ -61,6 +61,12 @@ DriverStatus query_point(State& state, const StreamPoint& point);
 /// Whether operation `a` is before the operation that `stream` runs now.
 bool is_before(const State& state, const StreamPoint& a, std::uint64_t stream, const Work& work);
 bool touches_memory(const Work& work);
+/// Whether a wait can end up stuck at the operation.
+bool may_block(const Work& work);
+/// Streams that order themselves with the null stream.
+inline bool joins_legacy(StreamKind kind) {
+  return kind == StreamKind::kBlocking || kind == StreamKind::kPerThread;
+}
 
 /// A fault that happened becomes the answer of all calls of the device; its work is gone.
 void make_sticky(State& state, std::int32_t device);

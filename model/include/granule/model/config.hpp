@@ -72,6 +72,9 @@ struct Config {
   std::uint64_t context_bytes = 548'995'072;  ///< what a context beyond the primary takes
   std::uint32_t numa_nodes = 1;
   std::int32_t driver_version = 13000;
+  std::uint64_t own_base = 0;  ///< where plain, pinned and pool addresses begin, above all that a
+                               ///< reserve can give; 0: among them, as a driver has it. For a model
+                               ///< that follows a driver, whose own places it need not know.
   bool real_pinned = false;  ///< pinned memory is real host memory, for programs that look at it
 };
 

@@ -60,6 +60,16 @@ class GRANULE_EXPORT DriverState {
   void force_next_handle(std::uint64_t value);
   /// The next pool block lies at `address`, if the rules allow it.
   void force_next_pool_block(std::uint64_t address);
+  /// Forgets what was forced and not used.
+  void clear_forced();
+
+  // Progress that a followed driver has shown. Nothing is observed by the host.
+  /// Runs everything up to what the event recorded, if nothing holds it; whether it has run.
+  bool advance_event(EventHandle event);
+  /// Runs everything queued on a stream so far, if nothing holds it; whether it has run.
+  bool advance_stream(ThreadId thread, StreamHandle stream);
+  /// Faults that happened and were not reported become the answer of their device's calls.
+  void reveal_faults();
 
   /// Totals, with those of pools filled in.
   Ledger ledger() const;
