@@ -151,6 +151,22 @@ TEST_F(PoolTest, the_two_kinds_of_free_take_each_others_memory) {
   EXPECT_EQ(taken(), 0u);
 }
 
+TEST_F(PoolTest, plain_memory_freed_on_a_stream_goes_behind_its_work) {
+  const StreamHandle s = stream();
+  MemAlloc plain;
+  plain.size = 2 * kMib;
+  ASSERT_EQ(run(plain), kSuccess);
+  hold(s);
+  EXPECT_EQ(fill(plain.ptr, 2 * kMib, s), kSuccess);
+  EXPECT_EQ(give(plain.ptr, s), kSuccess);
+  EXPECT_EQ(fill(plain.ptr, 2 * kMib, s), kInvalidValue);
+  EXPECT_EQ(taken(), 2 * kMib);
+  release(s);
+  EXPECT_EQ(sync(s), kSuccess);
+  EXPECT_EQ(taken(), 0u);
+  EXPECT_TRUE(state.take_violations().empty());
+}
+
 class PoolGiveBack : public PoolTest {
  protected:
   void prepare(std::uint64_t threshold) {
