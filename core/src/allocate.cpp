@@ -90,8 +90,9 @@ Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
   AccessList* access = access_for(nullptr, &error);
   if (!access) return error;
   ExtendRequest request;
-  request.add = *rounded;
-  request.capacity = *capacity;
+  request.least = *rounded;
+  request.add = commit_target(0, *rounded);
+  request.capacity = std::max(*capacity, request.add);
   request.hint = options.at.value;
   request.access = access;
   request.rdma = options_.rdma;
@@ -103,8 +104,8 @@ Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
       return cleared.error();
   }
   record->base = fresh->base;
-  record->size = *rounded;
   record->last = fresh->chain.release();
+  show(*record.get(), *rounded);
   return make_buffer(record.release());
 }
 

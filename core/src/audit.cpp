@@ -28,7 +28,7 @@ Statistics ResourceCore::statistics() {
     add_chain(record, walk_, &sum.live);
   }
   for (const Record& record : pending_)
-    (record.state == RecordState::kParked ? sum.parked : sum.retired) += record.size;
+    (record.state == RecordState::kParked ? sum.parked : sum.retired) += committed(record);
   ++walk_;
   for (const Reservation& reservation : reservations_) {
     ++sum.reservations;
@@ -95,7 +95,8 @@ void count_links(const RecordList& records) {
 }
 
 void audit_record(const Record& record, std::uint64_t granularity, Audit& audit) {
-  std::uint64_t end = record.base + record.size;
+  std::uint64_t end = record.base + committed(record);
+  audit.expect(record.base + record.size <= end, "a buffer shows more than it has", record.base);
   for (const Mapping* mapping = record.last; mapping; mapping = mapping->prev) {
     audit.expect(mapping->end() == end, "a range has a gap", mapping->base);
     audit.expect(mapping->refs != 0, "I4: a range holds a mapping without a count", mapping->base);

@@ -25,7 +25,7 @@ void ResourceCore::delist_idle(Record& record) {
 
 // With mutex_ held: only a range that nobody shares can be handed to somebody else whole.
 bool ResourceCore::cacheable(const Record& record) const {
-  if (options_.cache == 0 || record.size > options_.cache || record.suspended || !record.last)
+  if (options_.cache == 0 || committed(record) > options_.cache || record.suspended || !record.last)
     return false;
   for (const Mapping* mapping = record.last; mapping; mapping = mapping->prev)
     if (mapping->refs != 1 || mapping->chunk->refs != 1 || mapping->chunk->imported ||
@@ -41,8 +41,9 @@ bool ResourceCore::keep_idle(Record* record) {
     const Lock lock(mutex_);
     if (!cacheable(*record)) return false;
   }
-  if (Status room = evict_to(options_.cache - record->size); !room) return false;
+  if (Status room = evict_to(options_.cache - committed(*record)); !room) return false;
   const Lock lock(mutex_);
+  record->size = committed(*record);  // all of it is to be had again
   open_.erase(open_.iterator_to(*record));
   enlist_idle(*record);
   return true;
@@ -114,7 +115,8 @@ Status ResourceCore::order_behind(Record& record, const Stream& stream) {
 
 // With mutex_ held: the idle range that serves best, out of the list; null if none does.
 Record* ResourceCore::pick_idle(const Stream& stream, std::uint64_t size, std::uint64_t capacity) {
-  const std::uint64_t most = checked_add(size, size / 100 * options_.fit_percent).value_or(size);
+  const std::uint64_t fit = checked_add(size, size / 100 * options_.fit_percent).value_or(size);
+  const std::uint64_t most = std::max(fit, commit_target(0, size));
   Record* best = nullptr;
   for (auto it = idle_by_size_.lower_bound(size); it != idle_by_size_.end() && it->size <= most;
        ++it) {
@@ -150,6 +152,7 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
     return nullptr;
   }
   if (!ordered) settle_on(*record, stream);
+  show(*record, size);
   record->state = RecordState::kOpen;
   return record;
 }

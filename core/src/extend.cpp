@@ -3,6 +3,8 @@
 // owned by a reference; leaving early gives it back.
 #include "extend.hpp"
 
+#include <algorithm>
+
 namespace granule::detail {
 namespace {
 
@@ -13,18 +15,34 @@ bool refused_property(const Error& error) {
 
 }  // namespace
 
-Result<ResourceCore::Extension> ResourceCore::extend(const ExtendRequest& request) {
+// Memory ahead of need is taken only where it is to be had at once: nothing is given back or
+// waited for to get it.
+Result<ResourceCore::Extension> ResourceCore::extend(ExtendRequest request) {
+  if (request.add > request.least) {
+    Result<Extension> ahead = extend_with_wish(request, false);
+    if (ahead.ok() || ahead.error().code != ErrorCode::kOutOfMemory) return ahead;
+    request.add = request.least;
+  }
+  return extend_with_wish(request, true);
+}
+
+Result<ResourceCore::Extension> ResourceCore::extend_with_wish(const ExtendRequest& request,
+                                                               bool make_room) {
   bool rdma = request.rdma != Wish::kNo;
   if (request.rdma == Wish::kIfPossible) {
     const Lock lock(mutex_);
     rdma = !rdma_dropped_;
   }
-  Result<Extension> first = with_room([&] { return extend_once(request, rdma); });
+  const auto attempt = [&](bool with_rdma) {
+    if (!make_room) return extend_once(request, with_rdma);
+    return with_room([&] { return extend_once(request, with_rdma); });
+  };
+  Result<Extension> first = attempt(rdma);
   if (first.ok() || !rdma || request.rdma == Wish::kRequired || !refused_property(first.error()))
     return first;
   // The wish may be what was refused, at the create or only at the grant: once without it. If that
   // works the wish is dropped for good, else it was something else.
-  Result<Extension> second = with_room([&] { return extend_once(request, false); });
+  Result<Extension> second = attempt(false);
   if (!second.ok()) return first;
   const Lock lock(mutex_);
   rdma_dropped_ = true;
@@ -87,8 +105,7 @@ Result<ChainRef> ResourceCore::extend_in_place(const ExtendRequest& request, boo
     room = room_behind(*request.last, request.add, &at_end);
   }
   const std::uint64_t behind = request.last->end();
-  if (room)
-    return add_chunk(request.last, *request.last->reservation, behind, request, rdma, refused);
+  if (room) return add_chunks(*request.last->reservation, behind, request, rdma, refused);
   if (!at_end) {
     *refused = true;
     return make_error(ErrorCode::kOutOfMemory, "the room behind the range is taken");
@@ -103,45 +120,70 @@ Result<ChainRef> ResourceCore::extend_in_place(const ExtendRequest& request, boo
     *refused = true;
     return make_error(ErrorCode::kOutOfMemory, "the addresses behind the range are taken");
   }
-  return add_chunk(request.last, **probe, behind, request, rdma, refused);
+  return add_chunks(**probe, behind, request, rdma, refused);
 }
 
-// A new chunk mapped at `base` of `reservation`, on top of `below`.
-Result<ChainRef> ResourceCore::add_chunk(Mapping* below, Reservation& reservation,
-                                         std::uint64_t base, const ExtendRequest& request,
-                                         bool rdma, bool* refused) {
-  Fresh<Mapping> fresh(driver_.runtime());
-  if (!fresh) return host_memory_error(sizeof(Mapping));
-  fresh->reservation = &reservation;
-  fresh->base = base;
-  fresh->size = request.add;
-  fresh->refs = 1;
-  ChainRef mapping;
-  {
-    const Lock lock(mutex_);
-    if (!claim(*fresh.get())) {  // another thread was faster
-      *refused = true;
-      return make_error(ErrorCode::kOutOfMemory, "the room behind the range is taken");
+// Claims the addresses for the new memory on top of `below`, in pieces of at most max_chunk, and
+// makes a chunk for each. Nothing is mapped yet.
+Result<ChainRef> ResourceCore::draft_chunks(ChainRef below, Reservation& reservation,
+                                            std::uint64_t base, const ExtendRequest& request,
+                                            bool rdma, bool* refused) {
+  ChainRef top = std::move(below);
+  for (std::uint64_t offset = 0; offset < request.add;) {
+    Fresh<Mapping> fresh(driver_.runtime());
+    if (!fresh) return host_memory_error(sizeof(Mapping));
+    fresh->reservation = &reservation;
+    fresh->base = base + offset;
+    fresh->size = std::min(request.add - offset, max_chunk_);
+    fresh->used = fresh->end();
+    fresh->refs = 1;
+    {
+      const Lock lock(mutex_);
+      if (!claim(*fresh.get())) {  // another thread was faster
+        *refused = true;
+        return make_error(ErrorCode::kOutOfMemory, "the room behind the range is taken");
+      }
+      fresh->prev = top.release();
+      top = ChainRef(*this, fresh.release());
     }
-    fresh->prev = below;
-    if (below) ++below->refs;
-    mapping = ChainRef(*this, fresh.release());
-  }
-  Result<ChunkRef> chunk = create_chunk({request.add, request.access, rdma});
-  if (!chunk) return chunk.error();
-  {
+    Result<ChunkRef> chunk = create_chunk({top->size, request.access, rdma});
+    if (!chunk) return chunk.error();
     const Lock lock(mutex_);
-    mapping->chunk = chunk->release();
+    top->chunk = chunk->release();
+    offset += top->size;
   }
-  if (Status mapped = map_chunk(*mapping.get()); !mapped) return mapped.error();
-  return mapping;
+  return top;
+}
+
+// Maps what was drafted in [from, to), in ascending order.
+Status ResourceCore::map_drafted(Reservation& reservation, std::uint64_t from, std::uint64_t to) {
+  while (from < to) {
+    Mapping* next = nullptr;
+    {
+      const Lock lock(mutex_);
+      next = &*reservation.mappings.lower_bound(from);
+    }
+    if (Status mapped = map_chunk(*next); !mapped) return mapped;
+    from = next->end();
+  }
+  return {};
+}
+
+// New chunks mapped from `base` of `reservation` on, on top of the request's range.
+Result<ChainRef> ResourceCore::add_chunks(Reservation& reservation, std::uint64_t base,
+                                          const ExtendRequest& request, bool rdma, bool* refused) {
+  Result<ChainRef> top = draft_chunks(pin(request.last), reservation, base, request, rdma, refused);
+  if (!top) return top;
+  if (Status mapped = map_drafted(reservation, base, base + request.add); !mapped)
+    return mapped.error();
+  return top;
 }
 
 Result<ChainRef> ResourceCore::first_chunk(const ExtendRequest& request, bool rdma) {
   Result<ReservationRef> reservation = reserve(request.capacity, alignment_, request.hint);
   if (!reservation) return reservation.error();
   bool refused = false;
-  return add_chunk(nullptr, **reservation, (*reservation)->base, request, rdma, &refused);
+  return add_chunks(**reservation, (*reservation)->base, request, rdma, &refused);
 }
 
 // Claims a place in `target` for each chunk of the range, at the same distances as now. What has
@@ -155,6 +197,7 @@ Status ResourceCore::draft_move(const ExtendRequest& request, Reservation& targe
     fresh->reservation = &target;
     fresh->base = target.base + (old->base - request.base);
     fresh->size = old->size;
+    fresh->used = fresh->end();
     fresh->refs = 1;
     const Lock lock(mutex_);
     fresh->chunk = old->chunk;
@@ -171,30 +214,20 @@ Status ResourceCore::draft_move(const ExtendRequest& request, Reservation& targe
   return {};
 }
 
-// The whole range at a new address: every old chunk with its own size and access, then the new one.
+// The whole range at a new address: every old chunk with its own size and access, then the new
+// ones. Memory is made before anything is mapped, because it is what is likeliest to be refused.
 Result<ChainRef> ResourceCore::move_chain(const ExtendRequest& request, bool rdma) {
   Result<ReservationRef> target = reserve(request.capacity, alignment_, 0);
   if (!target) return target.error();
-  Result<ChunkRef> chunk = create_chunk({request.add, request.access, rdma});
-  if (!chunk) return chunk.error();
-  ChainRef top;
-  if (Status drafted = draft_move(request, **target, &top); !drafted) return drafted.error();
-  Fresh<Mapping> fresh(driver_.runtime());
-  if (!fresh) return host_memory_error(sizeof(Mapping));
-  fresh->reservation = target->get();
-  fresh->base = (*target)->base + request.size;
-  fresh->size = request.add;
-  fresh->refs = 1;
-  {
-    const Lock lock(mutex_);
-    claim(*fresh.get());  // as above
-    fresh->chunk = chunk->release();
-    fresh->prev = top.release();
-    top = ChainRef(*this, fresh.release());
-  }
-  // Nobody else knows this reservation yet, so its set is ours to walk: in ascending order.
-  for (Mapping& mapping : (*target)->mappings)
-    if (Status mapped = map_chunk(mapping); !mapped) return mapped.error();
+  const std::uint64_t base = (*target)->base;
+  ChainRef old;
+  if (Status drafted = draft_move(request, **target, &old); !drafted) return drafted.error();
+  bool refused = false;
+  Result<ChainRef> top =
+      draft_chunks(std::move(old), **target, base + request.size, request, rdma, &refused);
+  if (!top) return top;
+  if (Status mapped = map_drafted(**target, base, base + request.size + request.add); !mapped)
+    return mapped.error();
   return top;
 }
 

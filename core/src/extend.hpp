@@ -6,13 +6,14 @@
 namespace granule::detail {
 
 struct ResourceCore::ExtendRequest {
-  Mapping* last = nullptr;  // the range, pinned by the caller; null: a fresh range
-  std::uint64_t base = 0;   // its first address
-  std::uint64_t size = 0;   // its size
-  std::uint64_t add = 0;    // bytes of the new chunk
-  std::uint64_t capacity =
-      0;                   // addresses to reserve for a fresh or moved range; at least size + add
-  std::uint64_t hint = 0;  // where a fresh range should lie
+  Mapping* last = nullptr;     // the range, pinned by the caller; null: a fresh range
+  std::uint64_t base = 0;      // its first address
+  std::uint64_t size = 0;      // its committed size
+  std::uint64_t add = 0;       // bytes to commit, memory ahead of need included
+  std::uint64_t least = 0;     // bytes that are needed
+  std::uint64_t shown = 0;     // what the buffer is to show afterwards
+  std::uint64_t capacity = 0;  // addresses to reserve for a fresh or moved range
+  std::uint64_t hint = 0;      // where a fresh range should lie
   AccessList* access = nullptr;
   Wish rdma = Wish::kNo;
   bool may_move = true;

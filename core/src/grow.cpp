@@ -24,7 +24,7 @@ std::uint64_t ResourceCore::capacity(const Record& record) {
   if (!record.last) return 0;
   const Lock lock(mutex_);
   const Reservation& reservation = *record.last->reservation;
-  if (record.last->end() >= reservation.end()) return record.size;
+  if (record.last->end() >= reservation.end()) return committed(record);
   const auto next = reservation.mappings.lower_bound(record.last->end());
   const std::uint64_t end = next == reservation.mappings.end() ? reservation.end() : next->base;
   return end - record.base;
@@ -34,12 +34,13 @@ std::uint64_t ResourceCore::capacity(const Record& record) {
 // much along.
 std::uint64_t ResourceCore::promised(const Record& record) {
   if (!record.last) return 0;
-  return std::max(record.size, record.last->reservation->end() - record.base);
+  return std::max(committed(record), record.last->reservation->end() - record.base);
 }
 
 Result<bool> ResourceCore::could_extend(const Record& record) {
   if (Status open = usable(record); !open) return open.error();
   if (!record.last) return false;
+  if (committed(record) > record.size) return true;
   collect(UINT64_MAX, kReapsPerOperation);
   bool at_end = false;
   bool room = false;
@@ -52,8 +53,39 @@ Result<bool> ResourceCore::could_extend(const Record& record) {
   return probe.ok() && (*probe)->base == record.last->end();
 }
 
-// Checks and roundings that a grow and a larger resize share; on success what to ask of extend.
-// The access list in it is counted.
+// Takes the memory committed behind the record's end for a buffer that is to reach `end`. Only the
+// buffer that reaches furthest into a chunk may: another would see its bytes.
+Status ResourceCore::take_committed(const Record& record, std::uint64_t end, CommittedHold* hold) {
+  Mapping* const last = record.last;
+  if (!last) return {};
+  const Lock lock(mutex_);
+  const std::uint64_t own = record.base + record.size;
+  if (last->used != own && last->refs > 1 && own != last->end())
+    return make_error(ErrorCode::kInvalidArgument,
+                      "another grow of this buffer took the memory committed ahead: grow that one");
+  hold->mapping = last;
+  hold->before = last->used;
+  last->used = std::min(end, last->end());
+  return {};
+}
+
+void ResourceCore::CommittedHold::undo(ResourceCore& core) noexcept {
+  if (!mapping) return;
+  const Lock lock(core.mutex_);
+  mapping->used = before;
+}
+
+// How much to commit for a range that is to show `size` bytes: by the growth policy.
+std::uint64_t ResourceCore::commit_target(std::uint64_t have, std::uint64_t size) const {
+  const std::uint64_t ahead = checked_add(size, options_.commit_ahead).value_or(size);
+  const std::uint64_t slack = checked_add(have, have / 100 * options_.slack_percent).value_or(size);
+  const auto rounded = checked_round_up(std::max({size, ahead, slack}), granularity_);
+  if (!rounded || !check_size(*rounded).ok()) return size;
+  return *rounded;
+}
+
+// Checks and roundings that a grow and a larger resize share; on success what to ask of extend:
+// add is 0 if the committed memory is enough. The access list in it is counted.
 Result<ResourceCore::ExtendRequest> ResourceCore::plan_growth(const Record& record,
                                                               std::uint64_t size,
                                                               const GrowOptions& options) {
@@ -64,11 +96,14 @@ Result<ResourceCore::ExtendRequest> ResourceCore::plan_growth(const Record& reco
   ExtendRequest request;
   request.last = record.last;
   request.base = record.base;
-  request.size = record.size;
-  if (*rounded <= record.size) return request;  // nothing to add
+  request.size = committed(record);
+  request.shown = std::max(*rounded, record.size);
+  if (*rounded <= request.size) return request;
   if (Status fits = check_size(*rounded); !fits) return fits.error();
-  request.add = *rounded - record.size;
-  request.capacity = std::max({*rounded, *wanted, promised(record)});
+  const std::uint64_t target = commit_target(request.size, *rounded);
+  request.least = *rounded - request.size;
+  request.add = target - request.size;
+  request.capacity = std::max({target, *wanted, promised(record)});
   request.rdma = options.rdma.value_or(options_.rdma);
   Error error;
   request.access = access_for(&options, &error);
@@ -88,16 +123,32 @@ Result<GrowResult> ResourceCore::grow(const Record& input, std::uint64_t size,
   Result<Record*> made = share(input);
   if (!made) return made.error();
   RecordHold record(*this, *made);
-  if (request->add == 0) return GrowResult{make_buffer(record.release()), Placement::kAlias};
+  if (request->shown == input.size)
+    return GrowResult{make_buffer(record.release()), Placement::kAlias};
+  CommittedHold taken;
+  if (Status may = take_committed(input, input.base + request->shown, &taken); !may)
+    return may.error();
+  record->size = request->shown;
+  if (request->add == 0) return GrowResult{make_buffer(record.release()), Placement::kKept};
 
   // The new record shares the input's chain already, so it also pins it.
   collect(UINT64_MAX, kReapsPerOperation);
   Result<Extension> done = extend(*request);
-  if (!done) return done.error();
+  if (!done) {
+    taken.undo(*this);
+    return done.error();
+  }
   ChainRef old(*this, std::exchange(record->last, done->chain.release()));
   record->base = done->base;
-  record->size = input.size + request->add;
+  show(*record.get(), request->shown);
   return GrowResult{make_buffer(record.release()), done->placement};
+}
+
+// The record shows `size` bytes of its chain; what is behind is committed ahead.
+void ResourceCore::show(Record& record, std::uint64_t size) {
+  const Lock lock(mutex_);
+  record.size = size;
+  record.last->used = std::min(record.base + size, record.last->end());
 }
 
 }  // namespace granule::detail

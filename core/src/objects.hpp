@@ -57,6 +57,7 @@ struct Mapping : SetHook {
   Reservation* reservation = nullptr;  // counted; never changes
   std::uint64_t base = 0;              // never changes
   std::uint64_t size = 0;              // never changes
+  std::uint64_t used = 0;   // end of what buffers were given of it; below end() if committed ahead
   std::uint32_t refs = 0;   // records and the mapping above, and operations at work on it
   std::uint32_t mark = 0;   // last grant that reached it
   std::uint32_t links = 0;  // scratch of the audit
@@ -110,13 +111,18 @@ enum class RecordState : std::uint8_t {
 struct Record : ListHook, SetHook {
   Mapping* last = nullptr;  // counted; null for an empty buffer
   std::uint64_t base = 0;
-  std::uint64_t size = 0;  // bytes: all of the chain
+  std::uint64_t size = 0;  // bytes that the buffer shows; the chain may reach further
   StreamUse primary;       // the stream named at allocation or close
   intrusive::list<StreamUse, intrusive::constant_time_size<false>> further;
   std::uint8_t* backup = nullptr;  // contents while suspended, if they were to be kept
   RecordState state = RecordState::kOpen;
   bool suspended = false;
 };
+
+/// Bytes of the whole chain: what is committed, from the record's base on.
+inline std::uint64_t committed(const Record& record) {
+  return record.last ? record.last->end() - record.base : 0;
+}
 
 using RecordList = intrusive::list<Record>;
 struct BySize {

@@ -110,7 +110,7 @@ Result<bool> ResourceCore::wait_oldest() {
 Error ResourceCore::explain(Error error) {
   const Lock lock(mutex_);
   std::uint64_t pending = 0;
-  for (const Record& record : pending_) pending += record.size;
+  for (const Record& record : pending_) pending += committed(record);
   if (error.exhausted == Exhausted::kBudget) error.available = options_.limit - charged_;
   const bool enough =
       pending != 0 && error.wanted <= checked_add(error.available, pending).value_or(UINT64_MAX);

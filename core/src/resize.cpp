@@ -1,5 +1,6 @@
 // resize, try_extend and shrink: the same buffer, larger or smaller.
-#include "context_scope.hpp"
+#include <algorithm>
+
 #include "extend.hpp"
 
 namespace granule::detail {
@@ -46,6 +47,7 @@ void ResourceCore::depart(Departure& departure, Mapping* last, std::uint64_t bas
   Mapping* const old = std::exchange(record.last, last);
   record.base = base;
   record.size = size;
+  if (last) show(record, size);
   if (departure.spare) {
     const Lock lock(mutex_);
     departure.spare->state = RecordState::kRetired;
@@ -63,12 +65,19 @@ Result<ResizeResult> ResourceCore::resize(Record& record, std::uint64_t size,
   if (!request) return request.error();
   const AccessHold hold(*this, request->access);
   ResizeResult result{Placement::kKept, DevicePtr{record.base}, DevicePtr{record.base}, 0};
-  if (request->add == 0) {
+  if (request->shown == record.size) {
     Result<std::uint64_t> shrunk = shrink(record, size);
     if (!shrunk) return shrunk.error();
     result.size = *shrunk;
     result.new_ptr = DevicePtr{record.base};
     if (result.new_ptr != result.old_ptr) result.placement = Placement::kMoved;
+    return result;
+  }
+  CommittedHold taken;
+  if (Status may = take_committed(record, record.base + request->shown, &taken); !may)
+    return may.error();
+  if (request->add == 0) {
+    record.size = result.size = request->shown;
     return result;
   }
   collect(UINT64_MAX, kReapsPerOperation);
@@ -77,10 +86,13 @@ Result<ResizeResult> ResourceCore::resize(Record& record, std::uint64_t size,
   request->before_move = prepare_departure;
   request->before_move_argument = &departure;
   Result<Extension> done = extend(*request);
-  if (!done) return done.error();
+  if (!done) {
+    taken.undo(*this);
+    return done.error();
+  }
   if (done->placement == Placement::kKept && departure.spare)
     release_record(std::exchange(departure.spare, nullptr));
-  depart(departure, done->chain.release(), done->base, record.size + request->add);
+  depart(departure, done->chain.release(), done->base, request->shown);
   result.placement = done->placement;
   result.new_ptr = DevicePtr{record.base};
   result.size = record.size;
@@ -101,7 +113,7 @@ Result<std::uint64_t> ResourceCore::shrink(Record& record, std::uint64_t size) {
     const Lock lock(mutex_);
     ++kept->refs;
     base = record.base;
-    end = kept->end();
+    end = std::min(kept->end(), record.base + record.size);
   }
   depart(departure, kept, base, end - base);
   return record.size;

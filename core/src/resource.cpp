@@ -63,6 +63,9 @@ Result<ResourceCore*> ResourceCore::create(Backend& backend, const VmmOptions& o
   core->properties_ = properties_of(settled);
   core->granularity_ = query.granularity;
   core->alignment_ = settled.alignment == 0 ? 0 : std::max(settled.alignment, query.granularity);
+  if (settled.max_chunk != 0)
+    core->max_chunk_ =
+        std::max(settled.max_chunk / query.granularity, std::uint64_t{1}) * query.granularity;
   core->rdma_dropped_ = options.rdma == Wish::kIfPossible && settled.rdma == Wish::kNo;
   {
     const Lock lock(core->mutex_);

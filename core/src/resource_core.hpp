@@ -129,17 +129,30 @@ class ResourceCore {
   // extend.cpp: adding one chunk to a chain.
   struct Extension;
   struct ExtendRequest;
-  Result<Extension> extend(const ExtendRequest& request);
+  Result<Extension> extend(ExtendRequest request);
+  Result<Extension> extend_with_wish(const ExtendRequest& request, bool make_room);
   Result<Extension> extend_once(const ExtendRequest& request, bool rdma);
   Result<ChainRef> extend_in_place(const ExtendRequest& request, bool rdma, bool* refused);
-  Result<ChainRef> add_chunk(Mapping* below, Reservation& reservation, std::uint64_t base,
-                             const ExtendRequest& request, bool rdma, bool* refused);
+  Result<ChainRef> draft_chunks(ChainRef below, Reservation& reservation, std::uint64_t base,
+                                const ExtendRequest& request, bool rdma, bool* refused);
+  Status map_drafted(Reservation& reservation, std::uint64_t from, std::uint64_t to);
+  Result<ChainRef> add_chunks(Reservation& reservation, std::uint64_t base,
+                              const ExtendRequest& request, bool rdma, bool* refused);
   Result<ChainRef> move_chain(const ExtendRequest& request, bool rdma);
   Result<ChainRef> first_chunk(const ExtendRequest& request, bool rdma);
   Status draft_move(const ExtendRequest& request, Reservation& target, ChainRef* top);
   bool claim(Mapping& mapping);
   bool room_behind(const Mapping& last, std::uint64_t size, bool* at_end);
   // grow.cpp
+  /// What take_committed changed, to be put back if the operation fails.
+  struct CommittedHold {
+    Mapping* mapping = nullptr;
+    std::uint64_t before = 0;
+    void undo(ResourceCore& core) noexcept;
+  };
+  Status take_committed(const Record& record, std::uint64_t end, CommittedHold* hold);
+  std::uint64_t commit_target(std::uint64_t have, std::uint64_t size) const;
+  void show(Record& record, std::uint64_t size);
   Status usable(const Record& record) const;
   std::uint64_t promised(const Record& record);
   Result<ExtendRequest> plan_growth(const Record& record, std::uint64_t size,
@@ -224,7 +237,8 @@ class ResourceCore {
   SystemCaps caps_;
   AllocationProperties properties_;  // of new chunks, rdma apart
   std::uint64_t granularity_ = 0;
-  std::uint64_t alignment_ = 0;  // of whole reservations
+  std::uint64_t alignment_ = 0;           // of whole reservations
+  std::uint64_t max_chunk_ = UINT64_MAX;  // whole granules
   std::atomic<std::uint32_t> refs_{1};
 
   mutable SeamMutex mutex_;

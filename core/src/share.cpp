@@ -116,6 +116,7 @@ Result<ChainRef> ResourceCore::import_chunk(const SharedBuffer::Chunk& shared, H
   fresh->reservation = &reservation;
   fresh->base = base;
   fresh->size = shared.size;
+  fresh->used = fresh->end();
   fresh->refs = 1;
   ChainRef top;
   {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <granule/resource.hpp>
+#include <vector>
 
 #include "null_backend.hpp"
 
@@ -140,6 +141,56 @@ TEST_F(BufferTest, WarmPairMakesNoMemoryCallAndNoHostAllocation) {
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(r.allocate(bound, kG).value().close().ok());
   EXPECT_EQ(backend.calls, calls);
   EXPECT_EQ(memory.allocations, allocations);
+}
+
+TEST_F(BufferTest, MemoryCommittedAheadServesGrowthWithoutDriverCall) {
+  VmmOptions options;
+  options.commit_ahead = 4 * kG;
+  VirtualMemoryResource r = resource(options);
+  Buffer a = r.allocate(stream, kG).value();
+  EXPECT_EQ(a.size(), kG);
+  const std::uint64_t before = backend.calls;
+  GrowResult b = a.grow(3 * kG).value();
+  EXPECT_EQ(b.placement, Placement::kKept);
+  EXPECT_EQ(b.buffer.size(), 3 * kG);
+  EXPECT_EQ(backend.calls, before);
+  EXPECT_EQ(r.statistics().live, 5 * kG);
+  EXPECT_EQ(r.check_invariants(), "");
+}
+
+TEST_F(BufferTest, MemoryCommittedAheadHasOneOwner) {
+  VmmOptions options;
+  options.commit_ahead = 4 * kG;
+  VirtualMemoryResource r = resource(options);
+  Buffer a = r.allocate(stream, kG).value();
+  GrowResult b = a.grow(2 * kG).value();
+  EXPECT_EQ(a.grow(2 * kG).status().error().code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(b.buffer.grow(3 * kG).ok());
+  b.buffer = Buffer();
+  EXPECT_TRUE(a.grow(2 * kG).ok()) << "alone again, it owns what is behind it";
+}
+
+TEST_F(BufferTest, LargestChunkIsBounded) {
+  VmmOptions options;
+  options.max_chunk = 4 * kG;
+  VirtualMemoryResource r = resource(options);
+  Buffer a = r.allocate(stream, 10 * kG).value();
+  std::vector<std::uint64_t> sizes;
+  EXPECT_TRUE(a.for_each_chunk([&](const ChunkView& c) { sizes.push_back(c.size / kG); }).ok());
+  EXPECT_EQ(sizes, (std::vector<std::uint64_t>{4, 4, 2}));
+  EXPECT_EQ(r.check_invariants(), "");
+}
+
+TEST_F(BufferTest, SlackGrowsByAShareOfWhatIsThere) {
+  VmmOptions options;
+  options.slack_percent = 50;
+  VirtualMemoryResource r = resource(options);
+  Buffer a = r.allocate(stream, 10 * kG).value();
+  ASSERT_TRUE(a.resize(11 * kG).ok());
+  EXPECT_EQ(a.size(), 11 * kG);
+  EXPECT_EQ(r.statistics().live, 15 * kG);
+  ASSERT_TRUE(a.resize(15 * kG).ok());
+  EXPECT_EQ(r.statistics().live, 15 * kG);
 }
 
 }  // namespace

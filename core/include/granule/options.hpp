@@ -50,8 +50,19 @@ struct VmmOptions {
   std::uint64_t limit = kNoLimit;
   /// Bound on the idle memory kept for reuse, in whole mapped ranges. 0: none is kept.
   std::uint64_t cache = 0;
-  /// An idle range up to this much larger (percent) may serve; the buffer is then larger too.
+  /// An idle range up to this much larger (percent) may serve; the rest is committed ahead.
   std::uint32_t fit_percent = 0;
+  // Growth policy. By default exactly the bytes asked for are committed, so that accounting is
+  // plain. Memory committed ahead serves later growth without a driver call. It belongs to the
+  // buffer that reaches furthest: a second grow of the same input, whose memory ahead was taken by
+  // the first, is invalid_argument. Where the memory is not to be had at once, none is taken ahead.
+  /// Bytes committed beyond the size, each time memory is committed.
+  std::uint64_t commit_ahead = 0;
+  /// Each growth commits at least this much of what there is (percent).
+  std::uint32_t slack_percent = 0;
+  /// Bound on one chunk; larger requests are made of several. 0: none. The driver's price is per
+  /// mapping, so few and large chunks are cheap.
+  std::uint64_t max_chunk = 0;
 };
 
 /// Options of one grow or resize; what is not set follows the resource. They govern the chunk that
