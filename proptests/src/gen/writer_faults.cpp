@@ -1,0 +1,132 @@
+// Generated faults: plausible codes for each call that the library makes.
+#include <array>
+#include <string_view>
+
+#include "writer.hpp"
+
+namespace granule::prop::gen {
+namespace {
+
+struct FaultRow {
+  std::string_view call;
+  std::array<std::string_view, 4> codes;
+};
+
+constexpr FaultRow kFaults[] = {
+    {"cuMemSetAccess",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_INVALID_VALUE",
+      "CUDA_ERROR_NOT_READY"}},
+    {"cuMemMap",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_INVALID_VALUE",
+      "CUDA_ERROR_NOT_READY"}},
+    {"cuMemCreate",
+     {"CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_NOT_SUPPORTED", "CUDA_ERROR_NOT_PERMITTED",
+      "CUDA_ERROR_NOT_READY"}},
+    {"cuMemAddressReserve",
+     {"CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_UNKNOWN",
+      "CUDA_ERROR_NOT_READY"}},
+    {"cuMemUnmap",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_NOT_READY", "CUDA_ERROR_INVALID_VALUE",
+      "CUDA_ERROR_UNKNOWN"}},
+    {"cuMemRelease",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_NOT_READY", "CUDA_ERROR_INVALID_VALUE",
+      "CUDA_ERROR_UNKNOWN"}},
+    {"cuMemAddressFree",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_NOT_READY", "CUDA_ERROR_INVALID_VALUE",
+      "CUDA_ERROR_UNKNOWN"}},
+    {"cuEventCreate",
+     {"CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_UNKNOWN", "CUDA_ERROR_INVALID_CONTEXT",
+      "CUDA_ERROR_UNKNOWN"}},
+    {"cuEventRecord",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_INVALID_HANDLE", "CUDA_ERROR_INVALID_CONTEXT",
+      "CUDA_ERROR_UNKNOWN"}},
+    {"cuEventQuery",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_NOT_READY", "CUDA_ERROR_INVALID_HANDLE",
+      "CUDA_ERROR_UNKNOWN"}},
+    {"cuEventSynchronize",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_INVALID_HANDLE", "CUDA_ERROR_OUT_OF_MEMORY",
+      "CUDA_ERROR_UNKNOWN"}},
+    {"cuStreamSynchronize",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_INVALID_HANDLE", "CUDA_ERROR_OUT_OF_MEMORY",
+      "CUDA_ERROR_UNKNOWN"}},
+    {"cuStreamWaitEvent",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_INVALID_HANDLE", "CUDA_ERROR_INVALID_VALUE",
+      "CUDA_ERROR_UNKNOWN"}},
+    {"cuStreamIsCapturing",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_INVALID_HANDLE", "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
+      "CUDA_ERROR_UNKNOWN"}},
+    {"cuDevicePrimaryCtxRetain",
+     {"CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_UNKNOWN", "CUDA_ERROR_DEVICE_UNAVAILABLE",
+      "CUDA_ERROR_UNKNOWN"}},
+    {"cuMemExportToShareableHandle",
+     {"CUDA_ERROR_NOT_SUPPORTED", "CUDA_ERROR_UNKNOWN", "CUDA_ERROR_INVALID_VALUE",
+      "CUDA_ERROR_OUT_OF_MEMORY"}},
+    {"cuMemImportFromShareableHandle",
+     {"CUDA_ERROR_NOT_SUPPORTED", "CUDA_ERROR_UNKNOWN", "CUDA_ERROR_INVALID_VALUE",
+      "CUDA_ERROR_OUT_OF_MEMORY"}},
+    {"any",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_INVALID_VALUE",
+      "CUDA_ERROR_NOT_READY"}},
+};
+
+}  // namespace
+
+bool Writer::fail() {
+  const FaultRow& row = kFaults[c_.pick(std::size(kFaults))];
+  Line line = Line(Verb::kFail)
+                  .word(std::string(row.call))
+                  .option("nth", Size::bytes(1 + c_.pick(row.call == "any" ? 12 : 3)));
+  switch (c_.pick(6)) {
+    case 3:
+      line = std::move(line).option("times", Word{"2"});
+      break;
+    case 4:
+      line = std::move(line).option("times", Word{"12"});
+      break;
+    case 5:
+      line = std::move(line).option("times", Word{"all"});
+      break;
+    default:
+      break;
+  }
+  if (has(Feature::kFaultsAfter) && c_.chance(1, 2)) line = std::move(line).flag("after");
+  add(std::move(line).option("with", Word{std::string(row.codes[c_.pick(4)])}));
+  faults_armed_ = true;
+  return true;
+}
+
+bool Writer::fail_host() {
+  Line line = Line(Verb::kFailHostAlloc).option("nth", Size::bytes(1 + c_.pick(4)));
+  if (c_.chance(1, 4)) line = std::move(line).option("times", Word{"all"});
+  add(std::move(line));
+  faults_armed_ = true;
+  return true;
+}
+
+bool Writer::no_faults() {
+  if (!faults_armed_) return false;
+  add(Line(Verb::kNoFaults));
+  faults_armed_ = false;
+  stolen_ = false;
+  return true;
+}
+
+bool Writer::steal() {
+  add(Line(Verb::kSteal).size(Size::granules(c_.between(1, plan_.memory))));
+  stolen_ = true;
+  return true;
+}
+
+bool Writer::unsteal() {
+  if (!stolen_) return false;
+  add(Line(Verb::kUnsteal));
+  stolen_ = false;
+  return true;
+}
+
+bool Writer::hints() {
+  add(Line(Verb::kIgnoreHints).word(c_.chance(1, 3) ? "off" : "on"));
+  return true;
+}
+
+}  // namespace granule::prop::gen
