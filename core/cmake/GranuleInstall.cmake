@@ -71,6 +71,7 @@ install(FILES ${PROJECT_BINARY_DIR}/granuleConfig.cmake
 # A foreign project against the install tree, static and shared.
 if(GRANULE_BUILD_TESTS AND TARGET granule_core AND TARGET granule_model AND NOT GRANULE_SANITIZE
    AND NOT GRANULE_COVERAGE)
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" granule_type)
   foreach(shared OFF ON)
     set(test_name consumer_static)
     if(shared)
@@ -82,7 +83,7 @@ if(GRANULE_BUILD_TESTS AND TARGET granule_core AND TARGET granule_model AND NOT 
         ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DSOURCE=${PROJECT_SOURCE_DIR}
         -DWORK=${PROJECT_BINARY_DIR}/${test_name} -DSHARED=${shared} -DCXX=${CMAKE_CXX_COMPILER}
         -DTYPE=${CMAKE_BUILD_TYPE} -DLAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}
-        "-DFLAGS=${CMAKE_CXX_FLAGS}" -P ${CMAKE_CURRENT_LIST_DIR}/consumer_test.cmake)
+        "-DFLAGS=${CMAKE_CXX_FLAGS}" "-DTYPE_FLAGS=${CMAKE_CXX_FLAGS_${granule_type}}" -P ${CMAKE_CURRENT_LIST_DIR}/consumer_test.cmake)
     set_tests_properties(${test_name} PROPERTIES LABELS "package;slow" TIMEOUT 1200)
   endforeach()
 endif()

@@ -1,6 +1,6 @@
 # Installs the build tree somewhere, moves the result, and lets a foreign project use it:
 # cmake -DBUILD=... -DSOURCE=... -DWORK=... -DSHARED=ON|OFF -DCXX=... -DTYPE=... [-DLAUNCHER=...]
-#       [-DFLAGS=...] -P consumer_test.cmake
+#       [-DFLAGS=...] [-DTYPE_FLAGS=...] -P consumer_test.cmake
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE out)
   if(NOT result EQUAL 0)
@@ -11,20 +11,23 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK}/first ${WORK}/prefix ${WORK}/build)
+string(TOUPPER "${TYPE}" type)
 set(common -G Ninja -DCMAKE_BUILD_TYPE=${TYPE} -DCMAKE_CXX_COMPILER=${CXX}
-           "-DCMAKE_CXX_FLAGS=${FLAGS}")
+           "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_CXX_FLAGS_${type}=${TYPE_FLAGS}")
 if(LAUNCHER)
   list(APPEND common -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
 endif()
 
 if(SHARED)
-  # The shared libraries are built beside, from the same sources and flags.
+  # The shared libraries are built beside, from the same sources and flags: ccache has them.
   run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/shared ${common} -DBUILD_SHARED_LIBS=ON
       -DGRANULE_BUILD_TESTS=OFF -DGRANULE_BUILD_GPU_TESTS=OFF -DGRANULE_BUILD_CLI=OFF)
-  run(${CMAKE_COMMAND} --build ${WORK}/shared)
+  run(${CMAKE_COMMAND} --build ${WORK}/shared --target granule_core granule_model)
   set(BUILD ${WORK}/shared)
 endif()
-run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first)
+foreach(component backend_api core model)
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first --component ${component})
+endforeach()
 file(RENAME ${WORK}/first ${WORK}/prefix) # what is installed may be moved
 
 run(${CMAKE_COMMAND} -S ${SOURCE}/proptests/tests/consumer -B ${WORK}/build ${common}

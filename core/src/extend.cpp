@@ -55,7 +55,7 @@ Result<ResourceCore::Extension> ResourceCore::extend_once(const ExtendRequest& r
     Result<ChainRef> chain = first_chunk(request, rdma);
     if (!chain) return chain.error();
     done.chain = std::move(*chain);
-    done.base = done.chain->base;
+    done.base = done.chain->end() - request.add;
     done.placement = Placement::kMoved;
     return done;
   }

@@ -69,7 +69,7 @@ Status ResourceCore::take_committed(const Record& record, std::uint64_t end, Com
   return {};
 }
 
-void ResourceCore::CommittedHold::undo(ResourceCore& core) noexcept {
+ResourceCore::CommittedHold::~CommittedHold() {
   if (!mapping) return;
   const Lock lock(core.mutex_);
   mapping->used = before;
@@ -120,24 +120,26 @@ Result<GrowResult> ResourceCore::grow(const Record& input, std::uint64_t size,
   if (!request) return request.error();
   const AccessHold hold(*this, request->access);
 
+  CommittedHold taken(*this);
+  if (request->shown != input.size)
+    if (Status may = take_committed(input, input.base + request->shown, &taken); !may)
+      return may.error();
   Result<Record*> made = share(input);
   if (!made) return made.error();
   RecordHold record(*this, *made);
   if (request->shown == input.size)
     return GrowResult{make_buffer(record.release()), Placement::kAlias};
-  CommittedHold taken;
-  if (Status may = take_committed(input, input.base + request->shown, &taken); !may)
-    return may.error();
   record->size = request->shown;
-  if (request->add == 0) return GrowResult{make_buffer(record.release()), Placement::kKept};
+  if (request->add == 0) {
+    taken.keep();
+    return GrowResult{make_buffer(record.release()), Placement::kKept};
+  }
 
   // The new record shares the input's chain already, so it also pins it.
   collect(UINT64_MAX, kReapsPerOperation);
   Result<Extension> done = extend(*request);
-  if (!done) {
-    taken.undo(*this);
-    return done.error();
-  }
+  if (!done) return done.error();
+  taken.keep();
   ChainRef old(*this, std::exchange(record->last, done->chain.release()));
   record->base = done->base;
   show(*record.get(), request->shown);

@@ -73,10 +73,11 @@ Result<ResizeResult> ResourceCore::resize(Record& record, std::uint64_t size,
     if (result.new_ptr != result.old_ptr) result.placement = Placement::kMoved;
     return result;
   }
-  CommittedHold taken;
+  CommittedHold taken(*this);
   if (Status may = take_committed(record, record.base + request->shown, &taken); !may)
     return may.error();
   if (request->add == 0) {
+    taken.keep();
     record.size = result.size = request->shown;
     return result;
   }
@@ -86,10 +87,8 @@ Result<ResizeResult> ResourceCore::resize(Record& record, std::uint64_t size,
   request->before_move = prepare_departure;
   request->before_move_argument = &departure;
   Result<Extension> done = extend(*request);
-  if (!done) {
-    taken.undo(*this);
-    return done.error();
-  }
+  if (!done) return done.error();
+  taken.keep();
   if (done->placement == Placement::kKept && departure.spare)
     release_record(std::exchange(departure.spare, nullptr));
   depart(departure, done->chain.release(), done->base, request->shown);

@@ -144,11 +144,16 @@ class ResourceCore {
   bool claim(Mapping& mapping);
   bool room_behind(const Mapping& last, std::uint64_t size, bool* at_end);
   // grow.cpp
-  /// What take_committed changed, to be put back if the operation fails.
+  /// What take_committed changed; put back unless the operation keeps it.
   struct CommittedHold {
+    explicit CommittedHold(ResourceCore& owner) : core(owner) {}
+    CommittedHold(const CommittedHold&) = delete;
+    CommittedHold& operator=(const CommittedHold&) = delete;
+    ~CommittedHold();
+    void keep() { mapping = nullptr; }
+    ResourceCore& core;
     Mapping* mapping = nullptr;
     std::uint64_t before = 0;
-    void undo(ResourceCore& core) noexcept;
   };
   Status take_committed(const Record& record, std::uint64_t end, CommittedHold* hold);
   std::uint64_t commit_target(std::uint64_t have, std::uint64_t size) const;
