@@ -254,6 +254,8 @@ DriverStatus run_call(State& state, ThreadId thread, MemFreeHost& call) {
   if (allowed != DriverStatus::kSuccess) return allowed;
   const DriverStatus waited = wait_for_context(state, device, 0, false);
   if (waited != DriverStatus::kSuccess) return waited;
+  state.host_words.erase(state.host_words.lower_bound(call.host),
+                         state.host_words.lower_bound(call.host + it->second.size));
   state.pinned.erase(call.host);
   state.ledger.pinned_blocks -= 1;
   return DriverStatus::kSuccess;
