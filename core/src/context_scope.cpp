@@ -28,11 +28,17 @@ ContextScope::ContextScope(const Driver& driver, ContextHandle context, DeviceId
 ContextScope::~ContextScope() {
   if (pushed_) {
     CtxPopCurrent pop;
-    (void)driver_.call(pop);  // a context that is gone was taken off the stack by the driver
+    if (driver_.call(pop) != DriverStatus::kSuccess) {
+      // Refused, or done all the same? The context that is current now tells; if it is gone, the
+      // driver has taken it off the stack by itself.
+      CtxGetCurrent now;
+      if (driver_.call(now) == DriverStatus::kSuccess && now.context == context_)
+        (void)driver_.call(pop);
+    }
   }
   if (retained_) {
     DevicePrimaryCtxRelease release{device_};
-    (void)driver_.call(release);  // ditto: a reset primary context holds no reference of ours
+    (void)driver_.call(release);  // fails only for a context that was reset: nothing is held then
   }
 }
 
@@ -49,7 +55,9 @@ RelaxedScope::RelaxedScope(const Driver& driver) : driver_(driver) {
 RelaxedScope::~RelaxedScope() {
   if (!status_.ok()) return;
   ThreadExchangeStreamCaptureMode exchange{previous_, CaptureMode::kRelaxed};
-  // Our own words say which mode to put back; if the driver refuses, nothing better is to be had.
+  // Setting a mode twice does no harm, so a refusal is tried once more.
+  if (driver_.call(exchange) == DriverStatus::kSuccess) return;
+  exchange.mode = previous_;
   (void)driver_.call(exchange);
 }
 

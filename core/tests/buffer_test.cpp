@@ -2,6 +2,7 @@
 // against a driver is tested with programs on the model.
 #include <gtest/gtest.h>
 
+#include <granule/adaptor.hpp>
 #include <granule/resource.hpp>
 #include <vector>
 
@@ -91,6 +92,12 @@ TEST_F(BufferTest, ForeignBufferIsRefusedByName) {
   EXPECT_FALSE(other.owns(a));
   EXPECT_TRUE(r.owns(a));
 }
+
+class CollectingSink final : public FailureSink {
+ public:
+  void report(const FailureReport&) noexcept override { ++reports; }
+  int reports = 0;
+};
 
 class CountingMemory final : public HostMemory {
  public:
@@ -191,6 +198,23 @@ TEST_F(BufferTest, SlackGrowsByAShareOfWhatIsThere) {
   EXPECT_EQ(r.statistics().live, 15 * kG);
   ASSERT_TRUE(a.resize(15 * kG).ok());
   EXPECT_EQ(r.statistics().live, 15 * kG);
+}
+
+TEST_F(BufferTest, AdaptorHasTheShapeOfOtherMemoryResources) {
+  CollectingSink sink;
+  MemoryResourceAdaptor adaptor(resource(), sink);
+  void* a = adaptor.allocate(stream, 1000);
+  EXPECT_NE(a, nullptr);
+  EXPECT_EQ(adaptor.resource().statistics().live, kG);
+  adaptor.deallocate(stream, a, 1000);
+  EXPECT_EQ(adaptor.resource().statistics().live, 0u);
+  EXPECT_EQ(adaptor.allocate(stream, 0), nullptr);
+  adaptor.deallocate(stream, nullptr, 0);
+  EXPECT_EQ(sink.reports, 0);
+  adaptor.deallocate(stream, a, 1000);
+  EXPECT_EQ(sink.reports, 1) << "given back twice";
+  EXPECT_THROW(adaptor.allocate(stream, 1ull << 50), std::bad_alloc);
+  EXPECT_THROW(adaptor.allocate(stream, 1, 4 * kG), BackendError);
 }
 
 }  // namespace
