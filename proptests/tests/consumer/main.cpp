@@ -6,6 +6,9 @@
 
 int main() {
   granule::model::ModelBackend driver;  // on a GPU: granule::cuda::CudaBackend::open()
+  granule::Init init;
+  driver.run(init);  // cuInit; CudaBackend::open does it by itself
+
   granule::VmmOptions options;
   options.free = granule::FreePolicy::kDeferred;
   auto resource = granule::VirtualMemoryResource::create(driver, options).value();
