@@ -9,9 +9,7 @@ int main() {
   granule::Init init;
   driver.run(init);  // cuInit; CudaBackend::open does it by itself
 
-  granule::VmmOptions options;
-  options.free = granule::FreePolicy::kDeferred;
-  auto resource = granule::VirtualMemoryResource::create(driver, options).value();
+  auto resource = granule::VirtualMemoryResource::create(driver, {}).value();
   const granule::Stream stream = granule::Stream::legacy({0});
 
   granule::Buffer buffer = resource.allocate(stream, 6 << 20, {.capacity = 64 << 20}).value();
