@@ -204,6 +204,9 @@ std::optional<Failure> check_outcome(World& world, const Statement& s, const Rep
   if (world.driver().traffic.calls > kMostCalls)
     return wrong("calls",
                  std::to_string(world.driver().traffic.calls) + " driver calls for one statement");
+  if (world.driver().traffic.contexts != 0 && !world.context_lost &&
+      world.faults->fired_in_all() == before.faults_fired)
+    return wrong("context", "the library left another context current");
   for (const StreamHandle stream : before.capturing)
     if (s.verb != Verb::kDestroy && capture_status(world, stream) != CaptureStatus::kActive)
       return wrong("capture", "a capture was ended by an operation of the allocator");

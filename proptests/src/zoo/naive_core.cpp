@@ -38,9 +38,9 @@ Status NaiveCore::set_up() {
   if (!caps) return caps.error();
   caps_ = *caps;
   if (is(Mistake::kRdmaAttribute116) && !on_host(options_.location)) {
+    // Devices that have the other feature alone say yes here; the model's have both or none.
     DeviceGetAttribute ask{DeviceAttribute::kGpuDirectRdma, DeviceId{options_.location.id}, 0};
-    const bool yes = driver_.call(ask) == DriverStatus::kSuccess && ask.value != 0;
-    caps_.device.rdma = yes ? Support::kYes : Support::kNo;
+    if (driver_.call(ask) == DriverStatus::kSuccess) caps_.device.rdma = Support::kYes;
   }
   const Violations wrong = validate(checked, caps_);
   if (!wrong.empty()) return wrong.errors[0];

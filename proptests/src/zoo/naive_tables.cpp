@@ -85,8 +85,11 @@ Status NaiveCore::map(std::uint64_t base, std::uint64_t number, std::uint64_t sp
   call.handle = chunk.handle;
   const DriverStatus status = driver_.vmm(call);
   if (status != DriverStatus::kSuccess) {
-    if (!is(Mistake::kRollbackErrorWins)) return driver_error(status, kind_of<MemMap>, base);
-    return driver_error(unmap(base, chunk.size), kind_of<MemUnmap>, base);
+    const Error error = driver_error(status, kind_of<MemMap>, base);
+    if (!is(Mistake::kRollbackErrorWins)) return error;
+    const DriverStatus undone = unmap(base, chunk.size);
+    if (undone == DriverStatus::kSuccess) return error;
+    return driver_error(undone, kind_of<MemUnmap>, base);
   }
   NaiveMapping mapping;
   mapping.size = chunk.size;

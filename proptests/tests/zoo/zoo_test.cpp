@@ -47,7 +47,7 @@ TEST_P(Zoo, NaiveWithoutMistakeIsClean) {
 TEST_P(Zoo, SpecimenFails) {
   const RunReport report = run_on(GetParam().make());
   EXPECT_EQ(report.status, RunStatus::kFailed) << GetParam().plants;
-  if (report.failure) RecordProperty("found", describe(program_, *report.failure));
+  if (report.failure) RecordProperty("signature", report.failure->signature);
 }
 
 std::string test_name(const testing::TestParamInfo<Specimen>& info) {

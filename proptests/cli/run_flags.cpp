@@ -1,0 +1,92 @@
+// Flags to RunOptions.
+#include "run_flags.hpp"
+
+#include <granule/prop/zoo.hpp>
+
+namespace granule::cli {
+
+void use_target(const std::string& name, prop::RunOptions& options) {
+  if (name == "core") return;
+  if (name.rfind("zoo:", 0) == 0) {
+    if (const prop::Specimen* specimen = prop::find_specimen(name.substr(4)))
+      return prop::plant(*specimen, options);
+    options.target = prop::zoo_target(name.substr(4));
+    if (options.target) return;
+  }
+  std::string known = "core";
+  for (const prop::Specimen& specimen : prop::specimens())
+    known += ", zoo:" + std::string(specimen.name);
+  throw CLI::ValidationError("--target", "`" + name + "` is none of " + known);
+}
+
+void add_run_flags(CLI::App& command, RunFlags& flags) {
+  command.add_flag("--strict", flags.strict,
+                   "A skipped statement is a failure, as for the programs of a corpus");
+  command
+      .add_option("--driver", flags.driver,
+                  "How strict the simulated driver is where drivers differ: exact (as measured), "
+                  "portable (refuses what other drivers refuse), adversarial (the worst allowed "
+                  "choice everywhere)")
+      ->check(CLI::IsMember({"exact", "portable", "adversarial"}))
+      ->capture_default_str();
+  command.add_option("--target", flags.target, "The allocator under test: core, or zoo:NAME")
+      ->capture_default_str();
+  command
+      .add_option("--schedule", flags.schedule,
+                  "When queued work runs: lazy (when something waits for it), eager, seeded")
+      ->check(CLI::IsMember({"lazy", "eager", "seeded"}))
+      ->capture_default_str();
+  command
+      .add_option("--checking", flags.checking,
+                  "Invariants after each statement: none, incremental, full")
+      ->check(CLI::IsMember({"none", "incremental", "full"}))
+      ->capture_default_str();
+  command.add_option("--seed", flags.seed, "Seed of the simulated driver's own choices")
+      ->capture_default_str();
+  command
+      .add_option("--thread-seed", flags.thread_seed,
+                  "Picks the interleaving of thread blocks; 0 takes turns")
+      ->capture_default_str();
+}
+
+prop::RunOptions run_options(const RunFlags& flags) {
+  prop::RunOptions options;
+  options.strict = flags.strict;
+  options.thread_seed = flags.thread_seed;
+  options.checking = flags.checking == "none"   ? prop::Checking::kNone
+                     : flags.checking == "full" ? prop::Checking::kFull
+                                                : prop::Checking::kIncremental;
+  model::Config& machine = options.machine;
+  machine.seed = flags.seed;
+  machine.schedule = flags.schedule == "eager"    ? model::Schedule::kEager
+                     : flags.schedule == "seeded" ? model::Schedule::kSeeded
+                                                  : model::Schedule::kLazy;
+  if (flags.driver == "portable") machine.verdict = model::Verdict::kPortable;
+  if (flags.driver == "adversarial") machine.verdict = model::Verdict::kAdversarial;
+  use_target(flags.target, options);
+  return options;
+}
+
+void add_device_flags(CLI::App& command, DeviceFlags& flags) {
+  command
+      .add_option("--backend", flags.backend,
+                  "What answers driver calls: model, cuda (a GPU, followed by the model call by "
+                  "call), second-model (another model in the GPU's place)")
+      ->check(CLI::IsMember({"model", "cuda", "second-model"}))
+      ->capture_default_str();
+  command.add_flag("--alone", flags.alone, "On a device: each program in a process of its own");
+  if (command.get_option_no_throw("--hang-after") == nullptr) {
+    command
+        .add_option("--hang-after", flags.hang_after,
+                    "On a device: a program that takes longer hangs")
+        ->capture_default_str();
+  }
+  command
+      .add_option("--known", flags.known, "Lists of known divergences: a folder, or one file")
+      ->capture_default_str();
+  command.add_option("--jsonl", flags.json, "On a device: append a JSON line for each program");
+  command.add_option("--junit", flags.junit, "On a device: write JUnit XML");
+  command.add_option("--record", flags.record, "On a device: append all calls with their answers");
+}
+
+}  // namespace granule::cli

@@ -1,0 +1,301 @@
+// The standing invariants, checked after statements of the allocator without being asked.
+#include <algorithm>
+#include <set>
+
+#include "invariants.hpp"
+
+namespace granule::prop {
+namespace {
+
+std::optional<Failure> broken(std::string signature, std::string message) {
+  Failure failure;
+  failure.kind = Failure::Kind::kInvariant;
+  failure.signature = "invariant " + std::move(signature);
+  failure.message = std::move(message);
+  return failure;
+}
+
+bool is_allocator_verb(Verb verb) {
+  switch (verb) {
+    case Verb::kResourceVmm:
+    case Verb::kResourcePool:
+    case Verb::kResourceRecycler:
+    case Verb::kAllocate:
+    case Verb::kGrow:
+    case Verb::kResize:
+    case Verb::kShrink:
+    case Verb::kSuspend:
+    case Verb::kResume:
+    case Verb::kClose:
+    case Verb::kCollect:
+    case Verb::kDrop:
+    case Verb::kTrim:
+    case Verb::kSet:
+    case Verb::kReserveProbe:
+    case Verb::kGrant:
+    case Verb::kUsed:
+    case Verb::kHolder:
+    case Verb::kExport:
+    case Verb::kImport:
+    case Verb::kMove:
+    case Verb::kDestroy:
+      return true;
+    default:
+      return false;
+  }
+}
+
+struct Live {
+  std::string_view name;
+  const BufferObject* object = nullptr;
+  std::uint64_t base = 0;
+  std::uint64_t size = 0;
+};
+
+std::vector<Live> live_buffers(const World& world) {
+  std::vector<Live> live;
+  for (const auto& [name, object] : world.objects) {
+    const auto* buffer = std::get_if<BufferObject>(&object);
+    if (!buffer || !buffer->buffer || buffer->buffer->is_closed()) continue;
+    live.push_back({name, buffer, buffer->buffer->ptr().value, buffer->buffer->size()});
+  }
+  return live;
+}
+
+/// True if wherever the two lie over each other they are known to be the same bytes.
+bool are_same_bytes(const Live& a, const Live& b) {
+  std::uint64_t left_base = a.base;
+  std::uint64_t covered = 0;
+  for (const Segment& left : a.object->segments) {
+    std::uint64_t right_base = b.base;
+    for (const Segment& right : b.object->segments) {
+      const std::uint64_t from = std::max(left_base, right_base);
+      const std::uint64_t to = std::min(left_base + left.length, right_base + right.length);
+      if (from < to) {
+        covered += to - from;
+        if (left.extent != right.extent ||
+            left.offset + (from - left_base) != right.offset + (from - right_base))
+          return false;
+      }
+      right_base += right.length;
+    }
+    left_base += left.length;
+  }
+  return covered == std::min(a.base + a.size, b.base + b.size) - std::max(a.base, b.base);
+}
+
+std::optional<Failure> check_overlap(std::vector<Live> live) {
+  std::sort(live.begin(), live.end(), [](const Live& a, const Live& b) {
+    return a.base != b.base ? a.base < b.base : a.name < b.name;
+  });
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    for (std::size_t k = i + 1; k < live.size() && live[k].base < live[i].base + live[i].size;
+         ++k) {
+      if (live[k].size == 0 || are_same_bytes(live[i], live[k])) continue;
+      return broken("overlap", "buffers " + std::string(live[i].name) + " and " +
+                                   std::string(live[k].name) + " overlap");
+    }
+  }
+  return std::nullopt;
+}
+
+Access promised_to(const Segment& segment, const Location& location) {
+  for (const AccessEntry& entry : segment.access)
+    if (entry.location == location) return entry.access;
+  return Access::kNone;
+}
+
+std::optional<Failure> check_mapped(World& world, const Live& live) {
+  if (live.object->suspended) return std::nullopt;
+  const auto devices = static_cast<std::int32_t>(world.free_at_start.size());
+  std::uint64_t at = live.base;
+  for (const Segment& segment : live.object->segments) {
+    for (std::int32_t device = 0; device < devices; ++device) {
+      const Location location = device_location(DeviceId{device});
+      const Access promise = promised_to(segment, location);
+      const auto where = "buffer " + std::string(live.name) + ", bytes " +
+                         std::to_string(at - live.base) + " to " +
+                         std::to_string(at - live.base + segment.length);
+      for (const std::uint64_t byte : {at, at + segment.length - 1}) {
+        const auto found = world.oracle().access_at(byte, location);
+        if (!found) return broken("mapped", where + ": not mapped");
+        if (*found != promise)
+          return broken("access", where + ": device " + std::to_string(device) + " has access " +
+                                      std::to_string(static_cast<int>(*found)) +
+                                      " instead of " + std::to_string(static_cast<int>(promise)));
+      }
+      if (promise != Access::kNone &&
+          !world.oracle().range_has_access(at, segment.length, location, promise))
+        return broken("mapped", where + ": there is a hole, or less access inside");
+    }
+    at += segment.length;
+  }
+  if (at - live.base != live.size)
+    return broken("size", "buffer " + std::string(live.name) + " has " +
+                              std::to_string(live.size) + " bytes instead of " +
+                              std::to_string(at - live.base));
+  return std::nullopt;
+}
+
+std::optional<Failure> check_contents(World& world, const Live& live, bool gates) {
+  if (live.object->suspended) return std::nullopt;
+  for (const Known& known :
+       known_of(live.object->segments, 0, live.size, world.timeline.host())) {
+    if (!known.value || (gates && !known.settled)) continue;
+    const ByteSummary found =
+        world.oracle().bytes_now(live.base + known.from, known.to - known.from);
+    if (found.kind == ByteSummary::Kind::kUniform && found.byte == *known.value) continue;
+    return broken("contents", "buffer " + std::string(live.name) + ", bytes " +
+                                  std::to_string(known.from) + " to " + std::to_string(known.to) +
+                                  ": not what was written (" + std::to_string(*known.value) + ")");
+  }
+  return std::nullopt;
+}
+
+/// Sums over all vmm resources that are still reachable.
+struct Sums {
+  Holdings held;
+  std::int64_t charged = 0;
+  std::int64_t live = 0;
+  std::string broken;
+};
+
+Sums sum_resources(World& world) {
+  Sums sums;
+  for (ResourceObject* resource : reachable_resources(world)) {
+    const OriginScope scope(CallOrigin::kHarness);
+    const Statistics* now = resource->target->statistics();
+    if (sums.broken.empty()) sums.broken = resource->target->check_invariants();
+    if (!now) continue;
+    const auto whole = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
+    sums.held.reservations += whole(now->reservations + now->leaked_reservations);
+    sums.held.handles += whole(now->handles + now->leaked_handles);
+    sums.held.mappings += whole(now->mappings);
+    sums.held.mapped_bytes += whole(now->mapped);
+    sums.charged += whole(now->charged);
+    sums.live += whole(now->live);
+  }
+  return sums;
+}
+
+std::optional<Failure> check_ledger(World& world, const Sums& sums) {
+  if (!sums.broken.empty()) return broken("core", sums.broken);
+  const Holdings held = world.tap->held_by(CallOrigin::kLibrary) - world.lost;
+  const auto differ = [](std::string_view what, std::int64_t library, std::int64_t driver) {
+    return broken("ledger " + std::string(what),
+                  "the library counts " + std::to_string(library) + " " + std::string(what) +
+                      ", the driver holds " + std::to_string(driver));
+  };
+  if (sums.held.handles != held.handles)
+    return differ("handles", sums.held.handles, held.handles);
+  if (sums.held.reservations != held.reservations)
+    return differ("reservations", sums.held.reservations, held.reservations);
+  if (sums.held.mappings != held.mappings)
+    return differ("mappings", sums.held.mappings, held.mappings);
+  if (sums.held.mapped_bytes != held.mapped_bytes)
+    return differ("mapped bytes", sums.held.mapped_bytes, held.mapped_bytes);
+  if (!world.any_import && sums.charged != held.allocated_bytes)
+    return differ("bytes of chunks", sums.charged, held.allocated_bytes);
+  return std::nullopt;
+}
+
+std::vector<Visible> visible_now(const World& world) {
+  std::vector<Visible> seen;
+  for (const auto& [name, object] : world.objects) {
+    const auto* buffer = std::get_if<BufferObject>(&object);
+    if (!buffer || !buffer->buffer) continue;
+    const bool closed = buffer->buffer->is_closed();
+    seen.push_back({name, closed ? 0 : buffer->buffer->ptr().value,
+                    closed ? 0 : buffer->buffer->size(), closed, buffer->buffer->is_suspended()});
+  }
+  return seen;
+}
+
+/// A failed operation changed nothing: every buffer that was there is as it was.
+std::optional<Failure> check_unchanged(World& world, const Statement& s,
+                                       const std::vector<Visible>& now) {
+  for (const Visible& before : world.visible) {
+    if (before.name == world.expand(s.target)) continue;
+    const auto same = std::find(now.begin(), now.end(), before);
+    if (same != now.end()) continue;
+    if (s.verb == Verb::kMove || s.verb == Verb::kHolder || s.verb == Verb::kDecoy) continue;
+    return broken("failed operation",
+                  "an operation that failed changed buffer " + before.name);
+  }
+  return std::nullopt;
+}
+
+/// Buffers that a statement may change: a grow, a holder or an export leaves its input alone.
+bool may_change(const World& world, const Statement& s, std::string_view name) {
+  switch (s.verb) {
+    case Verb::kGrow:
+    case Verb::kHolder:
+    case Verb::kExport:
+    case Verb::kUsed:
+    case Verb::kReserveProbe:
+      return world.expand(s.target) == name ||
+             (s.verb == Verb::kHolder && world.expand(s.operand<Name>(0)->text) == name);
+    default:
+      break;
+  }
+  bool named = false;
+  for_each_name(s, [&](const std::string& text) { named = named || world.expand(text) == name; });
+  return named;
+}
+
+/// An operation leaves all buffers alone that are not its own.
+std::optional<Failure> check_untouched(World& world, const Statement& s,
+                                       const std::vector<Visible>& now) {
+  const bool in_place = s.verb == Verb::kSuspend || s.verb == Verb::kResume;
+  for (const Visible& before : world.visible) {
+    if (!in_place && may_change(world, s, before.name)) continue;
+    const auto found = std::find_if(now.begin(), now.end(),
+                                    [&](const Visible& v) { return v.name == before.name; });
+    if (found == now.end() || *found == before) continue;
+    const bool same_place = found->base == before.base && found->size == before.size &&
+                            found->closed == before.closed;
+    if (in_place && same_place && may_change(world, s, before.name)) continue;
+    return broken("other buffer", "an operation changed buffer " + before.name);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<ResourceObject*> reachable_resources(World& world) {
+  std::vector<ResourceObject*> found;
+  const auto add = [&](const std::shared_ptr<ResourceObject>& resource) {
+    if (resource && std::find(found.begin(), found.end(), resource.get()) == found.end())
+      found.push_back(resource.get());
+  };
+  for (auto& [name, object] : world.objects) {
+    if (auto* resource = std::get_if<std::shared_ptr<ResourceObject>>(&object)) add(*resource);
+    if (auto* buffer = std::get_if<BufferObject>(&object)) add(buffer->resource);
+    if (auto* holder = std::get_if<HolderObject>(&object)) add(holder->resource);
+  }
+  return found;
+}
+
+Holdings library_belief(World& world) { return sum_resources(world).held; }
+
+std::optional<Failure> check_invariants(World& world, const Statement* statement, bool full) {
+  const bool allocator = !statement || is_allocator_verb(statement->verb);
+  if (!allocator && !full && world.driver().traffic.calls == 0) return std::nullopt;
+  const std::vector<Live> live = live_buffers(world);
+  std::vector<Visible> now = visible_now(world);
+  if (statement && !world.visible.empty())
+    if (auto failure = world.last_failed ? check_unchanged(world, *statement, now)
+                                         : check_untouched(world, *statement, now))
+      return failure;
+  world.visible = std::move(now);
+  if (auto failure = check_overlap(live)) return failure;
+  const bool gates = world.oracle().any_gate();
+  for (const Live& buffer : live) {
+    if (buffer.object->resource->options.kind != TargetOptions::Kind::kVmm) continue;
+    if (auto failure = check_mapped(world, buffer)) return failure;
+    if (auto failure = check_contents(world, buffer, gates)) return failure;
+  }
+  return check_ledger(world, sum_resources(world));
+}
+
+}  // namespace granule::prop

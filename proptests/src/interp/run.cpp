@@ -1,0 +1,435 @@
+// The loop of a run: needs, order of threads, repeats, what each reply means for the run.
+#include <algorithm>
+#include <deque>
+
+#include <granule/prop/rng.hpp>
+#include <granule/prop/text.hpp>
+
+#include "cell.hpp"
+#include "outcome.hpp"
+#include "world.hpp"
+
+namespace granule::prop {
+namespace {
+
+bool feature_is_met(const model::Config& config, std::string_view feature) {
+  const auto all = [&](auto member) {
+    return std::all_of(config.devices.begin(), config.devices.end(),
+                       [&](const model::DeviceConfig& d) { return d.*member; });
+  };
+  if (feature == "host_numa") return config.numa_nodes > 0;
+  if (feature == "posix_fd") return all(&model::DeviceConfig::posix_fd);
+  if (feature == "fabric") return all(&model::DeviceConfig::fabric);
+  if (feature == "pools") return all(&model::DeviceConfig::pools);
+  if (feature == "rdma") return all(&model::DeviceConfig::rdma);
+  if (feature == "peer") return config.devices.size() > 1 && all(&model::DeviceConfig::peers);
+  return false;
+}
+
+/// What of the program's needs cannot be met; empty: nothing.
+std::string unmet_needs(World& world) {
+  const model::Config& config = world.oracle().config();
+  for (const Statement& s : world.program.statements) {
+    if (s.verb != Verb::kNeeds) continue;
+    if (const Size* memory = s.value<Size>("memory"))
+      if (world.eval(*memory) > config.devices[0].memory) return "memory=" + to_text(*memory);
+    if (const Size* devices = s.value<Size>("devices"))
+      if (world.eval(*devices) > config.devices.size()) return "devices=" + to_text(*devices);
+    if (const Word* feature = s.value<Word>("feature"))
+      if (!feature_is_met(config, feature->text)) return "feature=" + feature->text;
+    if (const Word* backend = s.value<Word>("backend"))
+      if ((backend->text == "model") != world.machine->is_model())
+        return "backend=" + backend->text;
+  }
+  return {};
+}
+
+/// The word of a leading `context never` or `context no_init`; empty otherwise.
+std::string_view leading_context(const Program& program) {
+  for (const Statement& s : program.statements) {
+    if (s.verb == Verb::kNeeds || s.verb == Verb::kDevice) continue;
+    if (s.verb != Verb::kContext) return {};
+    const Name* name = s.operand<Name>(0);
+    if (name && (name->text == "never" || name->text == "no_init")) return name->text;
+    return {};
+  }
+  return {};
+}
+
+void start(World& world) {
+  const std::string_view context = leading_context(world.program);
+  world.without_context = !context.empty();
+  if (context != "no_init") {
+    Init init;
+    world.harness_call(init);
+  }
+  if (!world.without_context) {
+    world.primary = world.primary_of(0);
+    CtxSetCurrent current;
+    current.context = world.primary;
+    world.harness_call(current);
+  }
+  const std::size_t devices = world.oracle().config().devices.size();
+  for (std::size_t i = 0; i < devices; ++i)
+    world.free_at_start.push_back(world.oracle().free_bytes(static_cast<std::int32_t>(i)));
+  world.sizes.free_at_start = world.free_at_start[0];
+}
+
+/// Runs statements in order and judges their replies.
+class Runner {
+ public:
+  explicit Runner(World& world) : world_(world), rng_(world.options.thread_seed, 0x7EAD) {
+    for (const Statement& s : world.program.statements) {
+      if (s.verb == Verb::kExpectViolation) tolerated_.push_back(s.operand<Word>(0)->text);
+      uses_library_ = uses_library_ || s.verb == Verb::kResourceVmm ||
+                      s.verb == Verb::kResourcePool || s.verb == Verb::kResourceRecycler;
+    }
+  }
+
+  void run_all() {
+    const auto& statements = world_.program.statements;
+    std::size_t at = 0;
+    while (at < statements.size() && !stopped_) {
+      if (statements[at].thread.empty()) {
+        run_statement(at++);
+        continue;
+      }
+      std::size_t end = at;
+      while (end < statements.size() && !statements[end].thread.empty()) ++end;
+      run_threads(at, end);
+      at = end;
+    }
+    enter_thread("");
+  }
+
+ private:
+  void run_threads(std::size_t begin, std::size_t end) {
+    std::vector<std::deque<std::size_t>> queues;
+    std::vector<std::string_view> names;
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::string& name = world_.program.statements[i].thread;
+      std::size_t k = 0;
+      while (k < names.size() && names[k] != name) ++k;
+      if (k == names.size()) {
+        names.push_back(name);
+        queues.emplace_back();
+      }
+      queues[k].push_back(i);
+    }
+    std::size_t turn = 0;
+    while (!queues.empty() && !stopped_) {
+      if (world_.options.thread_seed != 0) turn = rng_.below(queues.size());
+      turn %= queues.size();
+      run_statement(queues[turn].front());
+      queues[turn].pop_front();
+      if (queues[turn].empty()) {
+        queues.erase(queues.begin() + static_cast<std::ptrdiff_t>(turn));
+      } else {
+        ++turn;
+      }
+    }
+  }
+
+  void enter_thread(const std::string& name) {
+    ThreadState& state = world_.threads[name];
+    if (!name.empty() && state.number == 0)
+      state.number = static_cast<std::uint32_t>(world_.threads.size());
+    world_.machine->set_thread(state.number);
+    if (state.started || name.empty()) return;
+    state.started = true;
+    if (world_.without_context) return;
+    CtxSetCurrent current;
+    current.context = world_.primary;
+    world_.harness_call(current);
+  }
+
+  void run_statement(std::size_t index) {
+    const Statement& s = world_.program.statements[index];
+    world_.statement = index;
+    enter_thread(s.thread);
+    const ThreadScope number(world_.threads[s.thread].number);
+    if (!s.repeat) return perform(s);
+    for (std::uint64_t i = s.repeat->first; i <= s.repeat->last && !stopped_; ++i) {
+      world_.sizes.counter = i;
+      perform(s);
+    }
+    world_.sizes.counter = 0;
+  }
+
+  void perform(const Statement& s) {
+    Tap& tap = world_.driver();
+    const Tap::Counts counts = tap.counts();
+    std::optional<fault::FaultBackend::Saved> faults;
+    if (world_.any_fault) faults = world_.faults->save();
+    tap.traffic = {};
+    ++world_.report.executed;
+    const bool watched = world_.options.checking != Checking::kNone;
+    const Foreseen before = watched ? foresee(world_, s) : Foreseen{};
+    const Reply reply = execute(world_, s);
+    if (reply.kind == Reply::Kind::kWouldBlock) {
+      tap.restore(counts);
+      if (faults) world_.faults->restore(*faults);
+    }
+    if (is_sticky(tap.traffic.sticky)) world_.sticky = true;
+    world_.last_failed = !reply.success();
+    note(s, reply);
+    if (diverged() || judge(s, reply) || judge_findings(s)) return;
+    if (reply.kind == Reply::Kind::kSkipped || world_.sticky) return;
+    if (auto failure = check_landings(world_, false)) return fail(std::move(*failure));
+    if (!watched) return;
+    if (auto failure = check_outcome(world_, s, reply, before)) return fail(std::move(*failure));
+    const bool full = world_.options.checking == Checking::kFull;
+    if (auto failure = check_invariants(world_, &s, full)) fail(std::move(*failure));
+  }
+
+  void note(const Statement& s, const Reply& reply) {
+    RunReport& report = world_.report;
+    if (reply.kind == Reply::Kind::kSkipped) {
+      ++report.skipped_count;
+      constexpr std::size_t kMost = 100;
+      if (report.skipped.size() < kMost)
+        report.skipped.push_back(std::to_string(s.line.number) + ": " + prop::to_text(s) + ": " +
+                                 reply.why);
+    }
+    if (world_.options.cells) report.cells.push_back(cell_of(world_, s.verb, reply));
+    if (world_.options.keep_steps)
+      report.steps.push_back({world_.statement, prop::to_text(reply),
+                              reply.kind == Reply::Kind::kSkipped,
+                              reply.kind == Reply::Kind::kWouldBlock});
+  }
+
+  void fail(Failure failure) {
+    if (failure.line == 0 && failure.statement < world_.program.statements.size())
+      failure.line = world_.program.statements[failure.statement].line.number;
+    world_.report.status = RunStatus::kFailed;
+    world_.report.failure = std::move(failure);
+    stopped_ = true;
+  }
+
+  void fail(Failure::Kind kind, std::string signature, std::string message) {
+    Failure failure;
+    failure.kind = kind;
+    failure.statement = world_.statement;
+    failure.signature = std::move(signature);
+    failure.message = std::move(message);
+    fail(std::move(failure));
+  }
+
+  /// True if the driver's answers have left what the oracle allows.
+  bool diverged() {
+    auto found = world_.machine->after_statement();
+    if (!found) return false;
+    fail(Failure::Kind::kDiverged, "diverged " + found->signature, std::move(found->message));
+    return true;
+  }
+
+  /// On hardware the places are the driver's: what a program says of them, and of what follows from
+  /// them, gives way to the ledger. True if the reply may stand although it is not the expected one.
+  bool follows(const Statement& s, const Reply& reply) {
+    if (world_.machine->is_model()) return false;
+    const auto is_place = [](std::string_view word) { return word == "kept" || word == "moved"; };
+    const bool placed =
+        reply.kind == Reply::Kind::kWord && is_place(reply.word) &&
+        std::any_of(s.expected.begin(), s.expected.end(),
+                    [&](const Outcome& o) { return is_place(o.word); });
+    if (placed) world_.followed = true;
+    const bool counts = depends_on_places(s.verb) && reply.kind == Reply::Kind::kFailed;
+    if (!placed && !(world_.followed && counts)) return false;
+    ++world_.followed_count;
+    return true;
+  }
+
+  /// Expectations of counts, sizes and equality of addresses, which other places change.
+  static bool depends_on_places(Verb verb) {
+    switch (verb) {
+      case Verb::kExpectFree:
+      case Verb::kExpectReservations:
+      case Verb::kExpectHandles:
+      case Verb::kExpectMappings:
+      case Verb::kExpectMapped:
+      case Verb::kExpectCalls:
+      case Verb::kExpectSame:
+      case Verb::kExpectDiffer:
+      case Verb::kExpectStat:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /// True if the reply ends the run.
+  bool judge(const Statement& s, const Reply& reply) {
+    const std::string verb(spelling_of(s.verb));
+    if (follows(s, reply)) return false;
+    switch (reply.kind) {
+      case Reply::Kind::kSkipped:
+        if (!world_.options.strict) return false;
+        fail(Failure::Kind::kSkipped, "skipped " + verb, "skipped: " + reply.why);
+        return true;
+      case Reply::Kind::kFailed:
+        fail(Failure::Kind::kExpect, verb, reply.why);
+        return true;
+      case Reply::Kind::kContents:
+        fail(Failure::Kind::kContents, "contents " + verb, reply.why);
+        return true;
+      case Reply::Kind::kUnmet:
+        unmet_require(reply);
+        return true;
+      default:
+        break;
+    }
+    if (matches(world_, s, reply)) return false;
+    if (reply.kind == Reply::Kind::kUndefined) {
+      fail(Failure::Kind::kUndefined, "undefined " + verb,
+           "the driver would crash, or answer anything, on this call");
+      return true;
+    }
+    const std::string got = prop::to_text(reply);
+    const std::string kind = reply.kind == Reply::Kind::kValues ? "a value" : got;
+    fail(Failure::Kind::kResult, verb + " gave " + kind,
+         "expected " + prop::to_text(s.expected) + ", got " + got +
+             (reply.why.empty() ? "" : " (" + reply.why + ")"));
+    return true;
+  }
+
+  void unmet_require(const Reply& reply) {
+    const bool placed = world_.machine->is_model() &&
+                        world_.oracle().config().verdict == model::Verdict::kExact;
+    if (placed) {
+      fail(Failure::Kind::kRequire, "require", reply.why);
+      return;
+    }
+    world_.report.status = RunStatus::kUnmet;
+    world_.report.unmet = reply.why;
+    stopped_ = true;
+  }
+
+  bool is_misuse(const Finding& finding, const Statement& s) const {
+    const auto kind = finding.violation.kind;
+    for (const std::string& word : tolerated_)
+      if (word == name_of(kind)) return false;
+    const bool library = finding.origin == CallOrigin::kLibrary;
+    switch (kind) {
+      case model::ViolationKind::kUnmappedUse:
+      case model::ViolationKind::kNoAccess:
+        return uses_library_ && !names_fault(s);
+      case model::ViolationKind::kLeak:
+        return library;
+      default:
+        return library;
+    }
+  }
+
+  /// True if the statement says that it meets a kernel fault.
+  static bool names_fault(const Statement& s) {
+    return std::any_of(s.expected.begin(), s.expected.end(), [](const Outcome& o) {
+      return o.word == "CUDA_ERROR_ILLEGAL_ADDRESS" || o.detail == "CUDA_ERROR_ILLEGAL_ADDRESS" ||
+             o.word == "undefined";
+    });
+  }
+
+  bool judge_findings(const Statement& s) {
+    for (Finding& finding : world_.driver().take_findings())
+      world_.findings.push_back(std::move(finding));
+    for (; judged_ < world_.findings.size(); ++judged_) {
+      const Finding& finding = world_.findings[judged_];
+      if (!is_misuse(finding, s)) continue;
+      const std::string kind(name_of(finding.violation.kind));
+      fail(Failure::Kind::kViolation, "violation " + kind,
+           kind + ": " + finding.violation.message);
+      return true;
+    }
+    return false;
+  }
+
+  World& world_;
+  Rng rng_;
+  std::vector<std::string> tolerated_;
+  bool uses_library_ = false;
+  bool stopped_ = false;
+  std::size_t judged_ = 0;
+};
+
+void close_report(World& world) {
+  RunReport& report = world.report;
+  report.calls = world.driver().calls();
+  report.model_calls = world.oracle().calls();
+  report.host_allocs = world.host_memory.allocations();
+  report.faults_fired = world.faults->fired_in_all();
+  report.warnings = world.sink.reports.size();
+  report.followed = world.followed_count + world.machine->followed();
+}
+
+}  // namespace
+
+std::string_view name_of(Failure::Kind kind) noexcept {
+  switch (kind) {
+    case Failure::Kind::kResult:
+      return "result";
+    case Failure::Kind::kExpect:
+      return "expect";
+    case Failure::Kind::kSkipped:
+      return "skipped";
+    case Failure::Kind::kUndefined:
+      return "undefined";
+    case Failure::Kind::kContents:
+      return "contents";
+    case Failure::Kind::kInvariant:
+      return "invariant";
+    case Failure::Kind::kViolation:
+      return "violation";
+    case Failure::Kind::kFinish:
+      return "finish";
+    case Failure::Kind::kRequire:
+      return "require";
+    case Failure::Kind::kDiverged:
+      return "diverged";
+  }
+  return "result";
+}
+
+namespace {
+/// A difference that shows while everything is given back hides what it led to.
+void fail_at_end(World& world, MachineFinding found) {
+  Failure failure;
+  failure.kind = Failure::Kind::kDiverged;
+  failure.statement = world.program.statements.size();
+  failure.signature = "diverged " + found.signature;
+  failure.message = std::move(found.message);
+  world.report.status = RunStatus::kFailed;
+  world.report.failure = std::move(failure);
+}
+}  // namespace
+
+RunReport run(const Program& program, const RunOptions& options) {
+  World world(program, options);
+  world.report.unmet = unmet_needs(world);
+  if (!world.report.unmet.empty()) {
+    world.report.status = RunStatus::kUnmet;
+    return std::move(world.report);
+  }
+  start(world);
+  Runner(world).run_all();
+  if (options.inspect) options.inspect(world);
+  if (world.report.status != RunStatus::kFailed && options.finish) {
+    world.statement = program.statements.size();
+    if (auto failure = finish(world)) {
+      failure->statement = program.statements.size();
+      world.report.status = RunStatus::kFailed;
+      world.report.failure = std::move(*failure);
+    }
+    if (auto found = world.machine->after_statement())
+      fail_at_end(world, std::move(*found));
+  }
+  close_report(world);
+  return std::move(world.report);
+}
+
+std::string describe(const Program& program, const Failure& failure) {
+  std::string text = failure.line == 0 ? "at the end" : "line " + std::to_string(failure.line);
+  if (failure.statement < program.statements.size())
+    text += ": " + to_text(program.statements[failure.statement]);
+  return text + "\n  " + std::string(name_of(failure.kind)) + ": " + failure.message;
+}
+
+}  // namespace granule::prop

@@ -1,0 +1,94 @@
+// Attribution of each call's effect to who made it.
+#include "tap.hpp"
+
+#include <utility>
+
+namespace granule::prop {
+namespace {
+
+std::int64_t whole(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+bool is_counted(const CallInfo& info) {
+  return info.family != CallFamily::kHarness && info.since != 0;
+}
+
+}  // namespace
+
+Holdings& Holdings::operator+=(const Holdings& other) {
+  reservations += other.reservations;
+  reserved_bytes += other.reserved_bytes;
+  handles += other.handles;
+  mappings += other.mappings;
+  mapped_bytes += other.mapped_bytes;
+  allocated_bytes += other.allocated_bytes;
+  descriptors += other.descriptors;
+  return *this;
+}
+
+Holdings Holdings::operator-(const Holdings& other) const {
+  Holdings result = *this;
+  result.reservations -= other.reservations;
+  result.reserved_bytes -= other.reserved_bytes;
+  result.handles -= other.handles;
+  result.mappings -= other.mappings;
+  result.mapped_bytes -= other.mapped_bytes;
+  result.allocated_bytes -= other.allocated_bytes;
+  result.descriptors -= other.descriptors;
+  return result;
+}
+
+Holdings holdings_of(const model::Ledger& ledger) {
+  Holdings held;
+  held.reservations = whole(ledger.reservations);
+  held.reserved_bytes = whole(ledger.reserved_bytes);
+  held.handles = whole(ledger.handle_references);
+  held.mappings = whole(ledger.mappings);
+  held.mapped_bytes = whole(ledger.mapped_bytes);
+  held.allocated_bytes = whole(ledger.allocated_bytes);
+  held.descriptors = whole(ledger.descriptors);
+  return held;
+}
+
+Tap::Tap(Backend& inner, model::DriverState& oracle)
+    : inner_(inner), oracle_(oracle), last_(holdings_of(oracle.ledger())) {}
+
+DriverStatus Tap::execute(Call& call) noexcept {
+  const CallOrigin origin = current_origin();
+  const DriverStatus status = inner_.execute(call);
+  learn(origin, call, status);
+  return status;
+}
+
+void Tap::learn(CallOrigin origin, const Call& call, DriverStatus status) {
+  if (origin != CallOrigin::kHarness && status != DriverStatus::kWouldBlock &&
+      is_counted(info_of(kind(call)))) {
+    ++counts_[call.index()];
+    ++total_;
+    if (origin == CallOrigin::kLibrary) ++traffic.calls;
+  }
+  if (is_sticky(status)) traffic.sticky = status;
+  if (origin == CallOrigin::kLibrary && status == DriverStatus::kSuccess) {
+    if (std::holds_alternative<CtxPushCurrent>(call)) ++traffic.contexts;
+    if (std::holds_alternative<CtxPopCurrent>(call)) --traffic.contexts;
+  }
+  const Holdings now = holdings_of(oracle_.ledger());
+  if (!(now == last_)) {
+    const Holdings change = now - std::exchange(last_, now);
+    if (status == DriverStatus::kSuccess) {
+      held_[static_cast<std::size_t>(origin)] += change;
+    } else {
+      orphaned_ += change;
+      any_orphan_ = true;
+    }
+    if (origin == CallOrigin::kLibrary && std::holds_alternative<MemCreate>(call) &&
+        status == DriverStatus::kSuccess)
+      traffic.created_bytes += std::get<MemCreate>(call).size;
+  }
+  if (!oracle_.violations().empty())
+    for (model::Violation& violation : oracle_.take_violations())
+      findings_.push_back({std::move(violation), origin});
+}
+
+std::vector<Finding> Tap::take_findings() { return std::exchange(findings_, {}); }
+
+}  // namespace granule::prop

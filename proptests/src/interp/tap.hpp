@@ -1,0 +1,90 @@
+// The outermost decorator of a run: counts calls by origin, keeps the ledger of what callers were
+// told they hold apart from what was made behind a call reported as failed, and collects misuse.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include <granule/backend_api/backend.hpp>
+#include <granule/backends/origin.hpp>
+#include <granule/model/model.hpp>
+
+namespace granule::prop {
+
+/// Signed sums of ledger fields.
+struct Holdings {
+  std::int64_t reservations = 0;
+  std::int64_t reserved_bytes = 0;
+  std::int64_t handles = 0;
+  std::int64_t mappings = 0;
+  std::int64_t mapped_bytes = 0;
+  std::int64_t allocated_bytes = 0;
+  std::int64_t descriptors = 0;
+  Holdings& operator+=(const Holdings& other);
+  Holdings operator-(const Holdings& other) const;
+  friend Holdings operator+(Holdings a, const Holdings& b) { return a += b; }
+  friend bool operator==(const Holdings&, const Holdings&) = default;
+};
+Holdings holdings_of(const model::Ledger& ledger);
+
+/// Misuse with who made the call during which it was found.
+struct Finding {
+  model::Violation violation;
+  CallOrigin origin = CallOrigin::kHarness;
+};
+
+class Tap final : public Backend {
+ public:
+  Tap(Backend& inner, model::DriverState& oracle);
+
+  DriverStatus execute(Call& call) noexcept override;
+
+  /// What the library, the program or the harness was told that it holds.
+  const Holdings& held_by(CallOrigin origin) const {
+    return held_[static_cast<std::size_t>(origin)];
+  }
+  /// Differences made by calls that were reported as failed.
+  const Holdings& orphaned() const { return orphaned_; }
+  bool any_orphan() const { return any_orphan_; }
+
+  /// Calls of the library and the program.
+  std::uint64_t calls(CallKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
+  std::uint64_t calls() const { return total_; }
+
+  struct Counts {
+    std::array<std::uint32_t, kCallCount> by_kind{};
+    std::uint64_t total = 0;
+  };
+  Counts counts() const { return {counts_, total_}; }
+  void restore(const Counts& counts) {
+    counts_ = counts.by_kind;
+    total_ = counts.total;
+  }
+
+  /// What happened since the statement began.
+  struct Traffic {
+    std::uint64_t calls = 0;           // of the library
+    std::uint64_t created_bytes = 0;   // by the library
+    DriverStatus sticky = DriverStatus::kSuccess;
+    std::int32_t contexts = 0;  // pushed and not popped, by the library
+  };
+  Traffic traffic;
+
+  std::vector<Finding> take_findings();
+
+ private:
+  void learn(CallOrigin origin, const Call& call, DriverStatus status);
+
+  Backend& inner_;
+  model::DriverState& oracle_;
+  Holdings last_;
+  std::array<Holdings, 3> held_{};
+  Holdings orphaned_;
+  bool any_orphan_ = false;
+  std::array<std::uint32_t, kCallCount> counts_{};
+  std::uint64_t total_ = 0;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace granule::prop

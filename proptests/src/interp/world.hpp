@@ -1,0 +1,307 @@
+// Everything that a running program has made, and the ways to make calls in its name.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <granule/backends/check.hpp>
+#include <granule/backends/count.hpp>
+#include <granule/backends/fault.hpp>
+#include <granule/backends/origin.hpp>
+#include <granule/prop/machine.hpp>
+#include <granule/prop/program.hpp>
+#include <granule/prop/run.hpp>
+#include <granule/prop/target.hpp>
+
+#include "reply.hpp"
+#include "shadow.hpp"
+#include "tap.hpp"
+#include "timeline.hpp"
+
+namespace granule::prop {
+
+/// A stream that the program named. Default streams of one device share their lane.
+struct StreamObject {
+  StreamHandle handle;
+  StreamKind kind = StreamKind::kCreated;
+  std::int32_t device = 0;
+  Lane lane = kHostLane;
+  std::optional<Stream> bound;
+};
+
+/// An event, made by `record` or by cuEventCreate.
+struct EventObject {
+  EventHandle handle;
+  Clock clock;  // what was done before the last record
+  bool recorded = false;
+};
+
+/// A value of the driver that the program named: an address, a handle, a descriptor, ...
+struct RawObject {
+  enum class Kind : std::uint8_t {
+    kReservation,
+    kHandle,
+    kDescriptor,
+    kPlain,
+    kPinned,
+    kBlock,
+    kPool,
+    kContext,
+  };
+  Kind kind = Kind::kReservation;
+  std::uint64_t value = 0;
+};
+
+struct ResourceObject {
+  std::shared_ptr<TargetResource> target;
+  TargetOptions options;
+  std::vector<AccessEntry> access;  // promised to every chunk: own, peers, grants
+  std::int32_t device = 0;          // whose legacy stream stands in for a missing `on`
+};
+
+struct BufferObject {
+  std::unique_ptr<TargetBuffer> buffer;
+  std::shared_ptr<ResourceObject> resource;
+  std::string stream;             // name of the stream it was allocated for; empty: legacy
+  Lane lane = kHostLane;          // of that stream
+  std::vector<Segment> segments;  // empty while suspended without backup: see `suspended`
+  bool suspended = false;
+  bool backed_up = false;
+  EventHandle ready;  // other streams wait for it first; null: usable at once
+  Clock ready_clock;
+  std::vector<Lane> ready_lanes;  // lanes that have waited
+};
+
+struct HolderObject {
+  std::unique_ptr<TargetHolder> holder;
+  std::shared_ptr<ResourceObject> resource;
+  std::string stream;
+  Lane lane = kHostLane;
+  std::vector<Segment> segments;
+};
+
+struct BundleObject {
+  std::unique_ptr<TargetBundle> bundle;
+  std::vector<Segment> segments;
+};
+
+struct DecoyObject {
+  DevicePtr base;
+  std::uint64_t size = 0;
+};
+struct HoleObject {
+  DevicePtr base;
+  std::uint64_t size = 0;
+  DevicePtr keeper;  // what makes the 32 MiB block of the hole part-used; null: nothing
+  std::uint64_t keeper_size = 0;
+};
+
+using Object = std::variant<StreamObject, EventObject, RawObject, std::shared_ptr<ResourceObject>,
+                            BufferObject, HolderObject, BundleObject, DecoyObject, HoleObject>;
+
+/// Counts reports of the library.
+class SinkCounter final : public FailureSink {
+ public:
+  void report(const FailureReport& report) noexcept override;
+  std::vector<FailureReport> reports;
+};
+
+/// A read whose answer is still to come.
+struct Landing {
+  std::uint64_t number = 0;
+  std::uint8_t byte = 0;
+  std::size_t statement = 0;
+};
+
+/// A buffer as a caller sees it, to tell whether a failed operation changed something.
+struct Visible {
+  std::string name;
+  std::uint64_t base = 0;
+  std::uint64_t size = 0;
+  bool closed = false;
+  bool suspended = false;
+  friend bool operator==(const Visible&, const Visible&) = default;
+};
+
+/// A thread of the program.
+struct ThreadState {
+  std::uint32_t number = 0;
+  bool started = false;
+};
+
+class World {
+ public:
+  World(const Program& wanted, const RunOptions& asked);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  const Program& program;
+  const RunOptions& options;
+  RunReport report;
+
+  std::unique_ptr<Machine> machine;
+  std::unique_ptr<fault::FaultBackend> faults;
+  std::unique_ptr<check::PoisonCheckBackend> poison;
+  std::unique_ptr<Backend> decorated;
+  std::unique_ptr<Tap> tap;
+  count::CountingHostMemory host_memory;
+  SinkCounter sink;
+
+  std::map<std::string, Object, std::less<>> objects;
+  Timeline timeline;
+  SizeContext sizes;
+
+  std::size_t statement = 0;  // index of the one that runs
+  bool in_host_function = false;
+  std::map<std::string, ThreadState, std::less<>> threads;
+  ContextHandle primary;
+  bool without_context = false;  // `context never` or `no_init`
+  std::vector<std::uint64_t> free_at_start;  // by device
+  Tap::Counts marked;
+  std::vector<Lane> legacy_lanes;  // by device; kHostLane: none yet
+  std::vector<std::uint32_t> capturing_lanes;
+  std::vector<std::string> held;         // names of streams behind a closed gate
+  std::vector<Landing> landings;
+  std::uint64_t next_landing = 1;
+  std::vector<Finding> findings;         // all misuse so far
+  std::map<std::uint64_t, std::weak_ptr<Extent>> chunk_extents;  // by physical allocation
+  std::vector<AllocationHandle> ballast;
+  std::vector<std::shared_ptr<void>> late_host_calls;  // arguments of host functions not yet run
+  std::vector<EventHandle> spare_events;  // the interpreter's own
+  std::map<Lane, std::pair<EventHandle, Clock>> tails;  // last events of destroyed streams
+  std::vector<std::uint64_t> plain;   // addresses of cuMemAlloc memory of the program
+  std::vector<std::uint64_t> pinned;
+  std::vector<std::uint64_t> blocks;  // pool blocks of the program
+  std::vector<PoolHandle> pools;      // pools that the program made
+  std::vector<ContextHandle> contexts;
+  bool any_fault = false;             // a fault was armed
+  bool any_import = false;
+  std::uint64_t keepers = 0;          // reservations behind holes, which no check counts
+  bool followed = false;              // on hardware: a place differed from what the program says
+  std::uint64_t followed_count = 0;   // expectations replaced since
+  bool last_failed = false;           // the last statement failed or would block
+  bool context_lost = false;          // a primary context was reset: its memory went with it
+  std::vector<Visible> visible;       // buffers after the last statement of the allocator
+  Holdings lost;                      // leaked by resources that are gone, and reported
+  bool sticky = false;                // a kernel fault: nothing can be checked at the end
+
+  Tap& driver() { return *tap; }
+  model::DriverState& oracle() { return machine->oracle(); }
+
+  /// A call written in the program.
+  template <class C>
+  DriverStatus program_call(C& call) {
+    const OriginScope scope(CallOrigin::kProgram);
+    return tap->run(call);
+  }
+  /// A call of the interpreter's own: not counted, never failed on purpose.
+  template <class C>
+  DriverStatus harness_call(C& call) {
+    const OriginScope scope(CallOrigin::kHarness);
+    return tap->run(call);
+  }
+
+  // Operands.
+  std::uint64_t eval(const Size& size) const { return size.evaluate(sizes); }
+  /// A symbol with @ replaced by the number of the repeat in progress.
+  std::string expand(std::string_view name) const;
+  Object* find(std::string_view name);
+  template <class T>
+  T* find_as(std::string_view name) {
+    Object* object = find(name);
+    return object ? std::get_if<T>(object) : nullptr;
+  }
+  /// The value of NAME+OFFSET or of a number; nothing if the name is unknown.
+  std::optional<std::uint64_t> address(const Address& address);
+  /// The 64-bit value of an object, as `expect same` compares it.
+  std::optional<std::uint64_t> value_of(std::string_view name);
+  /// The event of a name or number operand.
+  std::optional<EventHandle> event(const Address& address);
+  StreamObject* stream_of(const Statement& s, std::string_view key = "on");
+  std::optional<Location> location(const Place& place) const;
+
+  // Objects.
+  void bind(std::string_view name, Object object);
+  void unbind(std::string_view name);
+  void bind_raw(const Statement& s, RawObject::Kind kind, std::uint64_t value);
+  Lane legacy_lane(std::int32_t device);
+  bool is_capturing(Lane lane) const;
+
+  /// True if the device's primary context was retained.
+  bool used_device(std::int32_t device) const;
+  /// A device's primary context, retained at first use.
+  ContextHandle primary_of(std::int32_t device);
+  /// An event of the interpreter's own in the current context; null if there is none to be had.
+  EventHandle take_event();
+  void give_event(EventHandle event) { spare_events.push_back(event); }
+
+ private:
+  std::vector<ContextHandle> primaries_;
+};
+
+/// Makes a device's primary context current for a moment, where it is not device 0's.
+class DeviceScope {
+ public:
+  DeviceScope(World& world, std::int32_t device);
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  World& world_;
+  bool pushed_ = false;
+};
+
+using Handler = Reply (*)(World& world, const Statement& statement);
+/// The handler of each verb.
+Handler handler_of(Verb verb);
+void add_setup_handlers(std::vector<Handler>& table);
+void add_stream_handlers(std::vector<Handler>& table);
+void add_vmm_handlers(std::vector<Handler>& table);
+void add_memory_handlers(std::vector<Handler>& table);
+void add_pool_handlers(std::vector<Handler>& table);
+void add_event_handlers(std::vector<Handler>& table);
+void add_fault_handlers(std::vector<Handler>& table);
+void add_check_handlers(std::vector<Handler>& table);
+void add_ledger_handlers(std::vector<Handler>& table);
+void add_bytes_handlers(std::vector<Handler>& table);
+void add_alloc_handlers(std::vector<Handler>& table);
+void add_resource_handlers(std::vector<Handler>& table);
+void add_place_handlers(std::vector<Handler>& table);
+
+inline void set_handler(std::vector<Handler>& table, Verb verb, Handler handler) {
+  table[static_cast<std::size_t>(verb)] = handler;
+}
+
+/// Runs one statement (not its repeats).
+Reply execute(World& world, const Statement& statement);
+/// True if the reply is one of the alternatives that the statement expects.
+bool matches(World& world, const Statement& statement, const Reply& reply);
+
+// Parts of a run, by subject.
+/// Drops whatever a name holds, in the destructor's way; ok if it holds nothing that can be dropped.
+Reply drop_object(World& world, std::string_view name, bool unordered);
+/// Orders unfinished work on these bytes behind `stream`, with calls of the interpreter's own.
+void order_before_release(World& world, const std::vector<Segment>& segments,
+                          const StreamObject& stream);
+/// The stream of that name, or the legacy stream of a device if the name is empty or unknown.
+StreamObject stream_named(World& world, std::string_view name, std::int32_t device);
+/// What the library, the program and live decoys hold, as `expect` counts it.
+Holdings counted_holdings(const World& world);
+/// The core's stream value of a stream object.
+Result<Stream> bound_stream(World& world, StreamObject& stream);
+/// The first broken standing invariant after `statement`, or nothing.
+std::optional<Failure> check_invariants(World& world, const Statement* statement, bool full);
+/// Landings that have come in: nothing, or what was wrong.
+std::optional<Failure> check_landings(World& world, bool all);
+/// Gives everything back and compares with the start.
+std::optional<Failure> finish(World& world);
+
+}  // namespace granule::prop
