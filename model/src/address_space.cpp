@@ -11,10 +11,6 @@ constexpr std::uint64_t kBottom = 0x302000000;        // lowest address seen
 constexpr std::uint64_t kHugeBottom = 0x10004000000;  // where 1 TiB and more begin
 constexpr std::uint64_t kHuge = std::uint64_t{1} << 40;
 
-std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
 std::size_t bin_of(std::uint64_t length) {
   return static_cast<std::size_t>(std::bit_width(length) - 1);
 }

@@ -12,6 +12,11 @@
 
 namespace granule::model {
 
+/// The next multiple of `unit`. Only for values far below 2^64.
+inline std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
 class AddressSpace {
  public:
   /// `bottom` 0: all that a reserve can give; else 128 TiB from there on.

@@ -12,10 +12,6 @@ constexpr std::uint64_t kPlainUnit = 512;
 constexpr std::uint64_t kPinnedStep = 2 * kMiB;
 constexpr std::uint64_t kMostPinned = std::uint64_t{1} << 40;
 
-std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
 std::uint64_t block_unit(const State& state) { return round_up(2 * kMiB, granule_of(state)); }
 
 /// A new 2 MiB (or larger) block of device memory with addresses.

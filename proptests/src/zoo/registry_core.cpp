@@ -6,7 +6,7 @@
 namespace granule::prop::zoo {
 namespace {
 
-const Specimen kSpecimens[] = {
+const Specimen kCoreSpecimens[] = {
     {"core-release-every-second", "every second release is lost", "handles, free memory", needs({}),
      false, [] { return with_calls(every_second_release_lost); }, nullptr},
     {"core-wait-lost", "waits for streams are lost", "unmap under queued work",
@@ -112,6 +112,6 @@ const Specimen kSpecimens[] = {
 
 }  // namespace
 
-std::span<const Specimen> core_specimens() { return kSpecimens; }
+std::span<const Specimen> core_specimens() { return kCoreSpecimens; }
 
 }  // namespace granule::prop::zoo

@@ -10,7 +10,7 @@ void without_rdma(model::Config& config) {
   for (model::DeviceConfig& device : config.devices) device.rdma = false;
 }
 
-const Specimen kSpecimens[] = {
+const Specimen kNaiveSpecimens[] = {
     {"2344-1", "a close releases a reference of its own; the one from the create is never released",
      "free memory, handles", needs({}), true,
      [] { return naive_target(Mistake::kCreationReferenceKept); }, nullptr},
@@ -192,6 +192,6 @@ const Specimen kSpecimens[] = {
 
 }  // namespace
 
-std::span<const Specimen> naive_specimens() { return kSpecimens; }
+std::span<const Specimen> naive_specimens() { return kNaiveSpecimens; }
 
 }  // namespace granule::prop::zoo
