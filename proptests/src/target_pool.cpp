@@ -16,10 +16,10 @@ class PoolBlock final : public TargetBuffer {
   PoolBuffer block;
 };
 
-PoolBuffer& of(TargetBuffer& buffer) { return static_cast<PoolBlock&>(buffer).block; }
+PoolBuffer& block_of(TargetBuffer& buffer) { return static_cast<PoolBlock&>(buffer).block; }
 
 Status close_block(TargetBuffer& buffer, const Stream* stream) {
-  return stream ? of(buffer).close(*stream) : of(buffer).close();
+  return stream ? block_of(buffer).close(*stream) : block_of(buffer).close();
 }
 
 Result<std::unique_ptr<TargetBuffer>> wrap(Result<PoolBuffer> made) {
@@ -53,7 +53,7 @@ class PoolTarget final : public TargetResource {
   Status close(TargetBuffer& buffer, const Stream* stream) override {
     return close_block(buffer, stream);
   }
-  Status drop(TargetBuffer& buffer) override { return of(buffer).drop(); }
+  Status drop(TargetBuffer& buffer) override { return block_of(buffer).drop(); }
   Status peer(DeviceId device, Access access) override {
     return pool_.set_peer_access(device, access);
   }
@@ -97,7 +97,7 @@ class RecyclerTarget final : public TargetResource {
   Status close(TargetBuffer& buffer, const Stream* stream) override {
     return close_block(buffer, stream);
   }
-  Status drop(TargetBuffer& buffer) override { return of(buffer).drop(); }
+  Status drop(TargetBuffer& buffer) override { return block_of(buffer).drop(); }
   Status trim(std::uint64_t keep) override { return pool_.trim(keep); }
   std::optional<std::uint64_t> stat(std::string_view field) const override {
     if (field == "cached") return pool_.cached();

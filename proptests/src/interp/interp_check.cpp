@@ -12,7 +12,7 @@ Reply compare(std::uint64_t wanted, std::uint64_t found) {
   return wanted == found ? Reply::ok() : Reply::failed(numbers(wanted, found));
 }
 
-std::string hex(std::uint64_t value) {
+std::string hex_in_check(std::uint64_t value) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
   do {
@@ -31,7 +31,7 @@ Reply compare_values(World& world, const Statement& s) {
   const std::uint64_t b = args.address(1);
   if (args.missing()) return args.skip();
   if ((a == b) == (kWanted == Wanted::kSame)) return Reply::ok();
-  return Reply::because(kOtherwise, hex(a) + " and " + hex(b) +
+  return Reply::because(kOtherwise, hex_in_check(a) + " and " + hex_in_check(b) +
                                         (a == b ? " are the same" : " are not the same"));
 }
 
@@ -42,7 +42,7 @@ Reply do_aligned(World& world, const Statement& s) {
   const std::uint64_t unit = args.size(1);
   if (args.missing()) return args.skip();
   if (unit != 0 && value % unit == 0) return Reply::ok();
-  return Reply::because(kOtherwise, hex(value) + " is not a multiple of " + std::to_string(unit));
+  return Reply::because(kOtherwise, hex_in_check(value) + " is not a multiple of " + std::to_string(unit));
 }
 
 Reply do_calls(World& world, const Statement& s) {

@@ -37,7 +37,7 @@ Reply do_alloc(World& world, const Statement& s) {
   return Reply::value(call.ptr.value);
 }
 
-Reply do_free(World& world, const Statement& s) {
+Reply do_memory_free(World& world, const Statement& s) {
   Args args(world, s);
   MemFree call;
   call.ptr.value = args.address(0);
@@ -144,7 +144,7 @@ Reply do_copy_between(World& world, const Statement& s) {
   });
 }
 
-Reply do_copy(World& world, const Statement& s) {
+Reply do_memory_copy(World& world, const Statement& s) {
   Args args(world, s);
   Memcpy call;
   call.dst.value = args.address(0);
@@ -238,7 +238,7 @@ Reply do_kernel_read(World& world, const Statement& s) {
 void add_memory_handlers(std::vector<Handler>& table) {
   set_handler(table, Verb::kCuMemGetInfo, do_get_info);
   set_handler(table, Verb::kCuMemAlloc, do_alloc);
-  set_handler(table, Verb::kCuMemFree, do_free);
+  set_handler(table, Verb::kCuMemFree, do_memory_free);
   set_handler(table, Verb::kCuMemAllocHost, do_alloc_host);
   set_handler(table, Verb::kCuMemFreeHost, do_free_host);
   set_handler(table, Verb::kCuMemGetAddressRange, do_address_range);
@@ -249,7 +249,7 @@ void add_memory_handlers(std::vector<Handler>& table) {
   set_handler(table, Verb::kCuMemcpyHtoD, do_copy_to_device);
   set_handler(table, Verb::kCuMemcpyDtoH, do_copy_to_host);
   set_handler(table, Verb::kCuMemcpyDtoD, do_copy_between);
-  set_handler(table, Verb::kCuMemcpy, do_copy);
+  set_handler(table, Verb::kCuMemcpy, do_memory_copy);
   set_handler(table, Verb::kKernelWrite, do_kernel_write);
   set_handler(table, Verb::kKernelRead, do_kernel_read);
 }

@@ -88,7 +88,7 @@ Reply block_reply(World& world, const Statement& s, const StreamObject& stream,
   return Reply::value(ptr.value);
 }
 
-Reply do_alloc(World& world, const Statement& s) {
+Reply do_pool_alloc(World& world, const Statement& s) {
   Args args(world, s);
   MemAllocAsync call;
   call.size = args.size(0);
@@ -109,7 +109,7 @@ Reply do_alloc_from_pool(World& world, const Statement& s) {
   return block_reply(world, s, *stream, status, call.ptr);
 }
 
-Reply do_free(World& world, const Statement& s) {
+Reply do_pool_free(World& world, const Statement& s) {
   Args args(world, s);
   MemFreeAsync call;
   call.ptr.value = args.address(0);
@@ -152,9 +152,9 @@ void add_pool_handlers(std::vector<Handler>& table) {
   set_handler(table, Verb::kCuMemPoolGetAttribute, do_get_attribute);
   set_handler(table, Verb::kCuMemPoolSetAccess, do_set_access);
   set_handler(table, Verb::kCuMemPoolGetAccess, do_get_access);
-  set_handler(table, Verb::kCuMemAllocAsync, do_alloc);
+  set_handler(table, Verb::kCuMemAllocAsync, do_pool_alloc);
   set_handler(table, Verb::kCuMemAllocFromPoolAsync, do_alloc_from_pool);
-  set_handler(table, Verb::kCuMemFreeAsync, do_free);
+  set_handler(table, Verb::kCuMemFreeAsync, do_pool_free);
   set_handler(table, Verb::kCuDeviceGetDefaultMemPool, pool_of_device<DeviceGetDefaultMemPool>);
   set_handler(table, Verb::kCuDeviceGetMemPool, pool_of_device<DeviceGetMemPool>);
   set_handler(table, Verb::kCuDeviceSetMemPool, do_set_pool);

@@ -140,7 +140,7 @@ Reply do_collect(World& world, const Statement& s) {
   return Reply::of(resource->target->collect());
 }
 
-Reply do_trim(World& world, const Statement& s) {
+Reply do_resource_trim(World& world, const Statement& s) {
   ResourceObject* resource = resource_of(world, s);
   if (!resource) return no_resource(s);
   const OriginScope scope(CallOrigin::kLibrary);
@@ -245,7 +245,7 @@ void add_resource_handlers(std::vector<Handler>& table) {
   set_handler(table, Verb::kResourcePool, do_resource_pool);
   set_handler(table, Verb::kResourceRecycler, do_resource_recycler);
   set_handler(table, Verb::kCollect, do_collect);
-  set_handler(table, Verb::kTrim, do_trim);
+  set_handler(table, Verb::kTrim, do_resource_trim);
   set_handler(table, Verb::kSet, do_set);
   set_handler(table, Verb::kPeer, do_peer);
   set_handler(table, Verb::kResetHigh, do_reset_high);

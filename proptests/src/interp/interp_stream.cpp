@@ -14,7 +14,7 @@ StreamObject* stream_operand(World& world, const Statement& s, std::size_t index
   return name ? world.find_as<StreamObject>(name->text) : nullptr;
 }
 
-Reply no_stream(const Statement& s) { return Reply::skipped("no such stream in " + to_text(s)); }
+Reply no_stream_in_stream(const Statement& s) { return Reply::skipped("no such stream in " + to_text(s)); }
 
 template <class C>
 DriverStatus on_stream(World& world, const StreamObject& stream, C& call) {
@@ -25,7 +25,7 @@ DriverStatus on_stream(World& world, const StreamObject& stream, C& call) {
 
 Reply do_busy(World& world, const Statement& s) {
   StreamObject* stream = stream_operand(world, s, 0);
-  if (!stream) return no_stream(s);
+  if (!stream) return no_stream_in_stream(s);
   LaunchKernel launch;
   launch.kind = KernelKind::kSpin;
   launch.duration_ns = s.operand<Duration>(1)->nanoseconds;
@@ -37,7 +37,7 @@ Reply do_busy(World& world, const Statement& s) {
 
 Reply do_hold(World& world, const Statement& s) {
   StreamObject* stream = stream_operand(world, s, 0);
-  if (!stream) return no_stream(s);
+  if (!stream) return no_stream_in_stream(s);
   const std::string name = world.expand(s.operand<Name>(0)->text);
   if (std::find(world.held.begin(), world.held.end(), name) != world.held.end())
     return Reply::ok();
@@ -50,7 +50,7 @@ Reply do_hold(World& world, const Statement& s) {
 
 Reply do_release(World& world, const Statement& s) {
   StreamObject* stream = stream_operand(world, s, 0);
-  if (!stream) return no_stream(s);
+  if (!stream) return no_stream_in_stream(s);
   const std::string name = world.expand(s.operand<Name>(0)->text);
   const auto held = std::find(world.held.begin(), world.held.end(), name);
   if (held == world.held.end()) return Reply::ok();
@@ -62,7 +62,7 @@ Reply do_release(World& world, const Statement& s) {
 
 Reply do_record(World& world, const Statement& s) {
   StreamObject* stream = world.stream_of(s);
-  if (!stream) return no_stream(s);
+  if (!stream) return no_stream_in_stream(s);
   const DeviceScope scope(world, stream->device);
   const std::string& name = s.operand<Name>(0)->text;
   auto* event = world.find_as<EventObject>(name);
@@ -91,7 +91,7 @@ Reply do_wait(World& world, const Statement& s) {
   StreamObject* stream = world.stream_of(s);
   const Name* name = s.operand<Name>(0);
   auto* event = world.find_as<EventObject>(name->text);
-  if (!stream) return no_stream(s);
+  if (!stream) return no_stream_in_stream(s);
   if (!event) return Reply::skipped("no event `" + name->text + "`");
   StreamWaitEvent wait;
   wait.event = event->handle;
@@ -109,7 +109,7 @@ Reply do_sync(World& world, const Statement& s) {
     return Reply::of(status);
   }
   StreamObject* stream = stream_operand(world, s, 0);
-  if (!stream) return no_stream(s);
+  if (!stream) return no_stream_in_stream(s);
   StreamSynchronize sync;
   const DriverStatus status = on_stream(world, *stream, sync);
   if (status == DriverStatus::kSuccess)
@@ -130,9 +130,9 @@ Reply announce(World& world, StreamObject& stream) {
   return Reply::ok();
 }
 
-Reply do_destroy(World& world, const Statement& s) {
+Reply do_stream_destroy(World& world, const Statement& s) {
   StreamObject* found = stream_operand(world, s, 0);
-  if (!found) return no_stream(s);
+  if (!found) return no_stream_in_stream(s);
   StreamObject stream = *found;
   if (stream.kind != StreamKind::kCreated) return Reply::skipped("a default stream stays");
   const Reply told = announce(world, stream);
@@ -165,7 +165,7 @@ Reply capture_reply(DriverStatus status) {
 
 Reply do_begin_capture(World& world, const Statement& s) {
   StreamObject* stream = stream_operand(world, s, 0);
-  if (!stream) return no_stream(s);
+  if (!stream) return no_stream_in_stream(s);
   const Word* mode = s.operand<Word>(1);
   StreamBeginCapture begin;
   if (mode && mode->text == "thread_local") begin.mode = CaptureMode::kThreadLocal;
@@ -177,7 +177,7 @@ Reply do_begin_capture(World& world, const Statement& s) {
 
 Reply do_end_capture(World& world, const Statement& s) {
   StreamObject* stream = stream_operand(world, s, 0);
-  if (!stream) return no_stream(s);
+  if (!stream) return no_stream_in_stream(s);
   StreamEndCapture end;
   const DriverStatus status = on_stream(world, *stream, end);
   if (status != DriverStatus::kWouldBlock) std::erase(world.capturing_lanes, stream->lane);
@@ -198,7 +198,7 @@ void add_stream_handlers(std::vector<Handler>& table) {
   set_handler(table, Verb::kRecord, do_record);
   set_handler(table, Verb::kWait, do_wait);
   set_handler(table, Verb::kSync, do_sync);
-  set_handler(table, Verb::kDestroy, do_destroy);
+  set_handler(table, Verb::kDestroy, do_stream_destroy);
   set_handler(table, Verb::kPause, do_pause);
   set_handler(table, Verb::kBeginCapture, do_begin_capture);
   set_handler(table, Verb::kEndCapture, do_end_capture);

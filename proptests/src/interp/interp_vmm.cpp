@@ -59,7 +59,7 @@ Reply do_address_free(World& world, const Statement& s) {
   return Reply::of(world.program_call(call));
 }
 
-Reply do_create(World& world, const Statement& s) {
+Reply do_vmm_create(World& world, const Statement& s) {
   Args args(world, s);
   MemCreate call;
   call.size = args.size(0);
@@ -71,7 +71,7 @@ Reply do_create(World& world, const Statement& s) {
   return Reply::value(call.handle.value);
 }
 
-Reply do_release(World& world, const Statement& s) {
+Reply do_vmm_release(World& world, const Statement& s) {
   Args args(world, s);
   MemRelease call;
   call.handle.value = args.address(0);
@@ -111,7 +111,7 @@ Reply do_unmap(World& world, const Statement& s) {
   return Reply::of(world.program_call(call));
 }
 
-Reply do_set_access(World& world, const Statement& s) {
+Reply do_vmm_set_access(World& world, const Statement& s) {
   Args args(world, s);
   MemSetAccess call;
   call.ptr.value = args.address(0);
@@ -126,7 +126,7 @@ Reply access_reply(Access access) {
   return name.empty() ? Reply::value(static_cast<std::uint64_t>(access)) : Reply::word_of(name);
 }
 
-Reply do_get_access(World& world, const Statement& s) {
+Reply do_vmm_get_access(World& world, const Statement& s) {
   Args args(world, s);
   MemGetAccess call;
   call.ptr.value = args.address(0);
@@ -164,7 +164,7 @@ Reply do_properties(World& world, const Statement& s) {
   return Reply::value(found.usage);
 }
 
-Reply do_export(World& world, const Statement& s) {
+Reply do_vmm_export(World& world, const Statement& s) {
   Args args(world, s);
   MemExportToShareableHandle call;
   call.handle.value = args.address(0);
@@ -178,7 +178,7 @@ Reply do_export(World& world, const Statement& s) {
   return Reply::ok();
 }
 
-Reply do_import(World& world, const Statement& s) {
+Reply do_vmm_import(World& world, const Statement& s) {
   Args args(world, s);
   MemImportFromShareableHandle call;
   call.descriptor.value = static_cast<std::int32_t>(args.address(0));
@@ -195,17 +195,17 @@ Reply do_import(World& world, const Statement& s) {
 void add_vmm_handlers(std::vector<Handler>& table) {
   set_handler(table, Verb::kCuMemAddressReserve, do_reserve);
   set_handler(table, Verb::kCuMemAddressFree, do_address_free);
-  set_handler(table, Verb::kCuMemCreate, do_create);
-  set_handler(table, Verb::kCuMemRelease, do_release);
+  set_handler(table, Verb::kCuMemCreate, do_vmm_create);
+  set_handler(table, Verb::kCuMemRelease, do_vmm_release);
   set_handler(table, Verb::kCuMemRetainAllocationHandle, do_retain);
   set_handler(table, Verb::kCuMemMap, do_map);
   set_handler(table, Verb::kCuMemUnmap, do_unmap);
-  set_handler(table, Verb::kCuMemSetAccess, do_set_access);
-  set_handler(table, Verb::kCuMemGetAccess, do_get_access);
+  set_handler(table, Verb::kCuMemSetAccess, do_vmm_set_access);
+  set_handler(table, Verb::kCuMemGetAccess, do_vmm_get_access);
   set_handler(table, Verb::kCuMemGetAllocationGranularity, do_granularity);
   set_handler(table, Verb::kCuMemGetAllocationPropertiesFromHandle, do_properties);
-  set_handler(table, Verb::kCuMemExportToShareableHandle, do_export);
-  set_handler(table, Verb::kCuMemImportFromShareableHandle, do_import);
+  set_handler(table, Verb::kCuMemExportToShareableHandle, do_vmm_export);
+  set_handler(table, Verb::kCuMemImportFromShareableHandle, do_vmm_import);
 }
 
 }  // namespace granule::prop

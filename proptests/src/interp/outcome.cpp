@@ -45,7 +45,7 @@ bool is_of_allocator(Verb verb) {
 }
 
 /// The resource that a statement is about, or null.
-ResourceObject* resource_of(World& world, const Statement& s) {
+ResourceObject* resource_of_in_outcome(World& world, const Statement& s) {
   const Name* name = s.operand<Name>(0);
   if (!name) return nullptr;
   if (auto* buffer = world.find_as<BufferObject>(name->text)) return buffer->resource.get();
@@ -117,7 +117,7 @@ std::optional<Failure> check_want(World& world, const Statement& s, const Reply&
   if (reply.kind != Reply::Kind::kError || reply.word != name_of(ErrorCode::kOutOfMemory) ||
       (!device && reply.detail != name_of(Exhausted::kBudget)))
     return std::nullopt;
-  ResourceObject* resource = resource_of(world, s);
+  ResourceObject* resource = resource_of_in_outcome(world, s);
   if (!is_vmm(resource) || resource->options.vmm.location.type != LocationType::kDevice)
     return std::nullopt;
   const TargetOptions& options = resource->options;
