@@ -40,7 +40,7 @@ Error wrong_resource() {
   return error;
 }
 
-Buffer& of(TargetBuffer& buffer) { return static_cast<VmmBuffer&>(buffer).buffer; }
+Buffer& vmm_of(TargetBuffer& buffer) { return static_cast<VmmBuffer&>(buffer).buffer; }
 
 /// The buffers of a set; nothing if one is of another kind.
 std::optional<std::vector<Buffer*>> all_of(TargetResource::Buffers buffers) {
@@ -62,28 +62,28 @@ class VmmTarget final : public TargetResource {
     return wrap(resource_.allocate(stream, size, options));
   }
   Status close(TargetBuffer& buffer, const Stream* stream) override {
-    return stream ? of(buffer).close(*stream) : of(buffer).close();
+    return stream ? vmm_of(buffer).close(*stream) : vmm_of(buffer).close();
   }
-  Status drop(TargetBuffer& buffer) override { return of(buffer).drop(); }
+  Status drop(TargetBuffer& buffer) override { return vmm_of(buffer).drop(); }
   Result<TargetGrowth> grow(TargetBuffer& buffer, std::uint64_t size,
                             const GrowOptions& options) override {
-    Result<GrowResult> grown = of(buffer).grow(size, options);
+    Result<GrowResult> grown = vmm_of(buffer).grow(size, options);
     if (!grown) return grown.error();
     return TargetGrowth{std::make_unique<VmmBuffer>(std::move(grown->buffer)), grown->placement};
   }
   Result<ResizeResult> resize(TargetBuffer& buffer, std::uint64_t size,
                               const GrowOptions& options) override {
-    return of(buffer).resize(size, options);
+    return vmm_of(buffer).resize(size, options);
   }
   Result<std::uint64_t> shrink(TargetBuffer& buffer, std::uint64_t size) override {
-    return of(buffer).shrink(size);
+    return vmm_of(buffer).shrink(size);
   }
-  Result<bool> could_extend(TargetBuffer& buffer) override { return of(buffer).could_extend(); }
+  Result<bool> could_extend(TargetBuffer& buffer) override { return vmm_of(buffer).could_extend(); }
   Status used_on(TargetBuffer& buffer, const Stream& stream) override {
-    return of(buffer).used_on(stream);
+    return vmm_of(buffer).used_on(stream);
   }
   Result<std::unique_ptr<TargetHolder>> hold(TargetBuffer& buffer) override {
-    Result<RangeHolder> held = of(buffer).hold();
+    Result<RangeHolder> held = vmm_of(buffer).hold();
     if (!held) return held.error();
     return std::unique_ptr<TargetHolder>(std::make_unique<VmmHolder>(std::move(*held)));
   }
@@ -96,7 +96,7 @@ class VmmTarget final : public TargetResource {
     return known ? resource_.resume(*known) : Status(wrong_resource());
   }
   Result<std::unique_ptr<TargetBundle>> export_buffer(TargetBuffer& buffer) override {
-    Result<SharedBuffer> shared = resource_.export_buffer(of(buffer));
+    Result<SharedBuffer> shared = resource_.export_buffer(vmm_of(buffer));
     if (!shared) return shared.error();
     return std::unique_ptr<TargetBundle>(std::make_unique<VmmBundle>(std::move(*shared)));
   }
