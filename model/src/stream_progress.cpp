@@ -310,8 +310,32 @@ bool blocking_streams_can_run(const State& state, std::uint64_t legacy) {
   return true;
 }
 
+namespace {
+/// True if only markers, and waits for what has run or is no more than markers itself, stand
+/// before the point: an idle stream takes no time over those.
+bool takes_no_time(const State& state, const StreamPoint& point, int depth) {
+  const Stream& stream = state.streams[point.stream];
+  if (stream.ran >= point.position) return true;
+  if (depth == 0 || stream.fault != DriverStatus::kSuccess) return false;
+  const std::uint64_t count = point.position - stream.ran;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const Work& work = stream.queue[static_cast<std::size_t>(i)];
+    if (work.kind == WorkKind::kMarker && work.duration == 0) continue;
+    if (work.kind != WorkKind::kWait) return false;
+    for (const StreamPoint& before : work.points) {
+      if (!takes_no_time(state, before, depth - 1)) return false;
+    }
+  }
+  return true;
+}
+}  // namespace
+
 DriverStatus query_point(State& state, const StreamPoint& point) {
   Stream& stream = state.streams[point.stream];
+  constexpr int kDeepest = 4;
+  if (state.config.verdict != Verdict::kAdversarial && takes_no_time(state, point, kDeepest)) {
+    run_to(state, point);
+  }
   if (stream.ran >= point.position) {
     observe(state, point, false);
     return DriverStatus::kSuccess;

@@ -93,13 +93,20 @@ class Args {
   }
   StreamObject* stream(const Name& name) {
     auto* found = world_.find_as<StreamObject>(name.text);
-    if (!found) missing_ = name.text;
-    return found;
+    if (found) return found;
+    const auto* raw = world_.find_as<RawObject>(name.text);
+    if (!raw || raw->kind != RawObject::Kind::kDeadStream) {
+      missing_ = name.text;
+      return nullptr;
+    }
+    dead_.handle.value = raw->value;
+    return &dead_;
   }
 
   World& world_;
   const Statement& s_;
   std::string missing_;
+  StreamObject dead_;  // a destroyed stream: only its handle
 };
 
 /// A program's call on a stream, with that stream's device current where that matters.

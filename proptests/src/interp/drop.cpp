@@ -51,14 +51,16 @@ Reply drop_stream(World& world, std::string_view name) {
   destroy.verb = Verb::kDestroy;
   destroy.operands.emplace_back(Name{std::string(name)});
   const Reply reply = handler_of(Verb::kDestroy)(world, destroy);
-  return reply.kind == Reply::Kind::kSkipped ? Reply::ok() : reply;
+  if (reply.kind != Reply::Kind::kSkipped && !reply.success()) return reply;
+  world.unbind(name);  // a default stream loses its name alone
+  return Reply::ok();
 }
 
 struct Dropper {
   World& world;
   std::string_view name;
   bool unordered;
-  Reply operator()(StreamObject&) { return drop_stream(world, name); }
+  Reply operator()(StreamObject&) { return Reply::ok(); }  // see drop_stream
   Reply operator()(EventObject& event) {
     EventDestroy destroy;
     destroy.event = event.handle;
@@ -85,6 +87,7 @@ struct Dropper {
 Reply drop_object(World& world, std::string_view name, bool unordered) {
   Object* object = world.find(name);
   if (!object) return Reply::ok();
+  if (std::holds_alternative<StreamObject>(*object)) return drop_stream(world, name);
   const Reply reply = std::visit(Dropper{world, name, unordered}, *object);
   if (reply.success()) world.unbind(name);
   return reply;

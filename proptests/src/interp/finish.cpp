@@ -193,7 +193,7 @@ std::optional<Failure> fill_device(World& world) {
   if (!world.machine->is_model()) return std::nullopt;
   const std::uint64_t granule = world.sizes.granule;
   const std::uint64_t whole = world.free_at_start[0] / granule;
-  if (whole <= 2) return std::nullopt;
+  if (whole <= 2 || world.without_context) return std::nullopt;
   MemCreate create;
   create.size = (whole - 2) * granule;
   const DriverStatus status = world.harness_call(create);

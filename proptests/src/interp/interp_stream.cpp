@@ -143,7 +143,9 @@ Reply do_stream_destroy(World& world, const Statement& s) {
   if (status != DriverStatus::kSuccess) return Reply::of(status);
   std::erase(world.capturing_lanes, stream.lane);
   std::erase(world.held, world.expand(s.operand<Name>(0)->text));
-  world.unbind(s.operand<Name>(0)->text);
+  // The name stays for driver calls, which a program may make on a dead stream.
+  world.bind(s.operand<Name>(0)->text,
+             RawObject{RawObject::Kind::kDeadStream, stream.handle.value});
   return Reply::ok();
 }
 

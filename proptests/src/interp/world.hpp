@@ -53,6 +53,7 @@ struct RawObject {
     kBlock,
     kPool,
     kContext,
+    kDeadStream,
   };
   Kind kind = Kind::kReservation;
   std::uint64_t value = 0;
