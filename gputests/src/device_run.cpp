@@ -1,0 +1,270 @@
+// The life of a child: open, warm up, take a baseline, run programs until something is not clean.
+#include "device_run.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <granule/prop/shrink.hpp>
+#include <granule/prop/text.hpp>
+
+#include "machine.hpp"
+#include "model_device.hpp"
+#include "recording.hpp"
+
+namespace granule::gpu {
+namespace {
+
+/// What a child keeps between jobs.
+class Runner {
+ public:
+  Runner(const DeviceRunOptions& options) : options_(options) {}
+
+  /// Opens the driver as the first job needs it. Empty: ready; else why not.
+  std::string open(const Job& first) {
+    if (!options_.cuda) return {};
+    context_ = leading_context(first.program);
+    cuda::Options how;
+    how.initialise = context_ != "no_init";
+    auto opened = cuda::CudaBackend::open(how);
+    if (!opened.ok()) return to_string(opened.error());
+    backend_ = std::move(*opened);
+    config_ = options_.profile.config;
+    if (!context_.empty()) return {};
+    const Status warm = backend_->warm_up();
+    if (!warm.ok()) return "warming up failed: " + to_string(warm.error());
+    forget_high_marks();
+    measure_free(*backend_, config_);
+    return {};
+  }
+
+  bool run(const Job& job, Outcome& outcome) {
+    const prop::Program made = job.make ? job.make() : prop::Program{};
+    const prop::Program& program = job.make ? made : job.program;
+    if (options_.model_first) {
+      const prop::RunReport alone = prop::run(program, job.options);
+      if (alone.status == prop::RunStatus::kFailed) {
+        outcome = outcome_of(program, alone);
+        outcome.name = program.name;
+        outcome.signature = "on the model: " + outcome.signature;
+        return true;
+      }
+    }
+    const prop::RunReport report = run_once(program, job.options, true);
+    outcome = outcome_of(program, report);
+    outcome.name = program.name;
+    const bool wrong = outcome.kind > Outcome::Kind::kUnmet;
+    if (wrong && options_.shrink_time.count() > 0 && usable()) shrink(program, job, outcome);
+    return context_.empty() && !job.alone && usable();
+  }
+
+ private:
+  prop::RunReport run_once(const prop::Program& program, const prop::RunOptions& base,
+                           bool record) {
+    prop::RunOptions options = base;
+    options.make_machine = [&](const model::Config& wanted) { return machine_for(wanted, record); };
+    if (record && !options_.record.empty()) {
+      options.inspect = [&](const prop::World&) {
+        if (machine_ != nullptr)
+          append_recording(options_.record, program.name, config_, machine_->take_recording());
+      };
+    }
+    return prop::run(program, options);
+  }
+
+  /// How often of five it fails the same way, and the smallest program that does so.
+  void shrink(const prop::Program& program, const Job& job, Outcome& outcome) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point end = Clock::now() + options_.shrink_time;
+    const std::string signature = outcome.signature;
+    constexpr int kTries = 5;
+    int failed = 0;
+    for (int i = 0; i < kTries && usable(); ++i) {
+      const prop::RunReport again = run_once(program, job.options, false);
+      failed += again.failure && again.failure->signature == signature ? 1 : 0;
+    }
+    outcome.message += "\n  fails the same way in " + std::to_string(failed) + " of " +
+                       std::to_string(kTries) + " further runs";
+    if (failed == 0) return;
+    const int tries = failed == kTries ? 1 : 3;
+    const prop::Judge judge = [&](const prop::Program& candidate) {
+      prop::Judgement judgement;
+      for (int i = 0; i < tries && usable() && judgement.signature.empty(); ++i) {
+        const prop::RunReport report = run_once(candidate, job.options, false);
+        if (report.failure && report.failure->signature == signature)
+          judgement = {signature, report.failure->statement};
+      }
+      return judgement;
+    };
+    prop::ShrinkOptions how;
+    how.stop = [&] { return Clock::now() >= end || !usable(); };
+    const prop::ShrinkResult small = prop::shrink(program, judge, how);
+    if (small.signature.empty()) return;
+    outcome.program = prop::to_text(small.program);
+    outcome.message += "; shrunk from " + std::to_string(program.statements.size()) + " to " +
+                       std::to_string(small.program.statements.size()) + " statements";
+  }
+
+  std::unique_ptr<prop::Machine> machine_for(const model::Config& wanted, bool record) {
+    if (!options_.cuda) return make_model_machine(wanted, options_.plant);
+    FollowingMachine::Options how;
+    how.without_context = !context_.empty();
+    how.without_init = context_ == "no_init";
+    model::Config config = config_;
+    config.seed = wanted.seed;
+    how.record = record && !options_.record.empty();
+    auto machine = std::make_unique<FollowingMachine>(*backend_, config, std::move(how));
+    machine_ = machine.get();
+    return machine;
+  }
+
+  /// The warm-up used the default pools; their high-water marks start at nothing.
+  void forget_high_marks() {
+    for (std::size_t i = 0; i < config_.devices.size(); ++i) {
+      DeviceGetDefaultMemPool get;
+      get.device.value = static_cast<std::int32_t>(i);
+      if (backend_->run(get) != DriverStatus::kSuccess) continue;
+      for (const PoolAttribute high : {PoolAttribute::kReservedMemHigh, PoolAttribute::kUsedMemHigh}) {
+        MemPoolSetAttribute reset{get.pool, high, 0};
+        backend_->run(reset);
+      }
+    }
+  }
+
+  /// Whether the device is as the first program found it.
+  bool usable() {
+    if (!options_.cuda || !context_.empty()) return true;
+    model::Config now = config_;
+    measure_free(*backend_, now);
+    for (std::size_t i = 0; i < now.devices.size(); ++i)
+      if (now.devices[i].memory != config_.devices[i].memory) return false;
+    return is_healthy();
+  }
+
+  /// No sticky error: cuMemGetInfo answers.
+  bool is_healthy() {
+    DevicePrimaryCtxRetain retain;
+    if (backend_->run(retain) != DriverStatus::kSuccess) return false;
+    CtxPushCurrent push{retain.context};
+    bool healthy = backend_->run(push) == DriverStatus::kSuccess;
+    if (healthy) {
+      MemGetInfo info;
+      healthy = backend_->run(info) == DriverStatus::kSuccess;
+      CtxPopCurrent pop;
+      backend_->run(pop);
+    }
+    DevicePrimaryCtxRelease release;
+    backend_->run(release);
+    return healthy;
+  }
+
+  const DeviceRunOptions options_;
+  std::unique_ptr<cuda::CudaBackend> backend_;
+  model::Config config_;
+  std::string context_;
+  FollowingMachine* machine_ = nullptr;  // of the run in progress
+};
+
+Profile probe_here() {
+  Profile profile;
+  auto opened = cuda::CudaBackend::open();
+  if (!opened.ok()) {
+    profile.unfit = to_string(opened.error());
+    return profile;
+  }
+  profile = profile_of(**opened);
+  if (!profile.unfit.empty()) return profile;
+  const Status warm = (*opened)->warm_up();
+  if (!warm.ok()) {
+    profile.unfit = "warming up failed: " + to_string(warm.error());
+    return profile;
+  }
+  constexpr unsigned kSamples = 1000;
+  const std::uint64_t noise = idle_noise(**opened, kSamples);
+  if (noise != 0)
+    profile.unfit = "free memory moves by " + std::to_string(noise) + " bytes while nothing runs";
+  measure_free(**opened, profile.config);
+  return profile;
+}
+
+}  // namespace
+
+Outcome outcome_of(const prop::Program& program, const prop::RunReport& report) {
+  Outcome outcome;
+  outcome.calls = report.calls;
+  outcome.followed = report.followed;
+  outcome.skipped = report.skipped_count;
+  outcome.statements = report.executed;
+  if (report.status == prop::RunStatus::kUnmet) {
+    outcome.kind = Outcome::Kind::kUnmet;
+    outcome.message = report.unmet;
+  } else if (report.failure) {
+    const bool diverged = report.failure->kind == prop::Failure::Kind::kDiverged;
+    outcome.kind = diverged ? Outcome::Kind::kDiverged : Outcome::Kind::kFailed;
+    outcome.signature = report.failure->signature;
+    outcome.message = prop::describe(program, *report.failure);
+  }
+  return outcome;
+}
+
+Profile probe(bool cuda) {
+  Profile profile;
+  if (!cuda) {
+    profile.driver = "model";
+    profile.gpu = "simulated device";
+    return profile;
+  }
+  int ends[2] = {-1, -1};
+  profile.unfit = "no child process could be made";
+  if (pipe(ends) != 0) return profile;
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    const std::string line = to_line(probe_here());
+    const ssize_t written = write(ends[1], line.data(), line.size());
+    _exit(written == static_cast<ssize_t>(line.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  if (child < 0) {
+    close(ends[0]);
+    return profile;
+  }
+  std::string text;
+  constexpr int kPatience = 120'000;  // ms
+  for (;;) {
+    pollfd wait{ends[0], POLLIN, 0};
+    if (poll(&wait, 1, kPatience) <= 0) {
+      kill(child, SIGKILL);
+      profile.unfit = "the driver has not started within two minutes";
+      break;
+    }
+    char bytes[4096];
+    const ssize_t n = read(ends[0], bytes, sizeof bytes);
+    if (n <= 0) break;
+    text.append(bytes, static_cast<std::size_t>(n));
+  }
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (const auto found = profile_from_line(text)) return *found;
+  if (WIFSIGNALED(status) && !text.empty()) profile.unfit = "the driver crashed while starting";
+  return profile;
+}
+
+MakeRunner make_runner(const DeviceRunOptions& options) {
+  return [options](const Job& first, std::string& why) -> RunJob {
+    auto runner = std::make_shared<Runner>(options);
+    why = runner->open(first);
+    if (!why.empty()) return nullptr;
+    return [runner](const Job& job, Outcome& outcome) { return runner->run(job, outcome); };
+  };
+}
+
+}  // namespace granule::gpu

@@ -1,0 +1,338 @@
+// One call on both sides: what must not be started, what is forced, what is tried again.
+#include "follow.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <granule/backends/trace.hpp>
+
+#include "compare.hpp"
+
+namespace granule::gpu {
+namespace {
+
+thread_local bool in_host_function = false;
+
+/// Host functions of the device come here first, so that their calls are known as such.
+void run_host_call(void* argument) {
+  const auto& call = *static_cast<Follower::HostCall*>(argument);
+  in_host_function = true;
+  if (call.function != nullptr) call.function(call.argument);
+  in_host_function = false;
+}
+
+template <class C, class... List>
+constexpr bool is_any_of = (std::is_same_v<C, List> || ...);
+
+/// Whether the answer can depend on how far queued work has come.
+bool shows_progress(const Call& call) {
+  return std::visit(
+      [](const auto& c) {
+        using C = std::decay_t<decltype(c)>;
+        return is_any_of<C, StreamQuery, EventQuery, TakeLanding, MemcpyDtoH, MemGetInfo,
+                         MemAllocAsync, MemAllocFromPoolAsync, MemPoolGetAttribute, MemCreate,
+                         MemAlloc, StreamDestroy, MemPoolTrimTo>;
+      },
+      call);
+}
+
+std::string spelled(DriverStatus status) { return std::string(name_of(status)); }
+
+/// The text of one output of a call.
+std::string output_text(const Call& call, std::string_view field) {
+  const std::string line = trace::to_text(call, DriverStatus::kSuccess);
+  const std::string key = " " + std::string(field) + "=";
+  const std::size_t at = line.find(key, line.find("=>"));
+  if (at == std::string::npos) return "?";
+  const std::size_t from = at + key.size();
+  return line.substr(from, line.find(' ', from) - from);
+}
+
+}  // namespace
+
+std::string to_text(const Divergence& d) {
+  return d.call + "\n    the model " + (d.model.empty() ? d.model_says : d.model) + "\n    differs in " +
+         d.field + ": the device says " + d.device_says + ", the model " + d.model_says;
+}
+
+model::Config following(model::Config config) {
+  config.verdict = model::Verdict::kExact;
+  config.schedule = model::Schedule::kLazy;
+  config.placement = model::Placement::kObserved;
+  config.handle_reuse = model::HandleReuse::kFresh;
+  config.quirks = {};
+  config.query_patience = UINT32_MAX;
+  config.own_base = std::uint64_t{1} << 52;
+  config.real_pinned = false;
+  return config;
+}
+
+Follower::Follower(Backend& device, model::DriverState& oracle)
+    : device_(device), oracle_(oracle) {}
+Follower::~Follower() = default;
+
+bool Follower::may_be_undefined(const Call& call) const {
+  return std::visit(
+      [&](const auto& c) {
+        using C = std::decay_t<decltype(c)>;
+        if constexpr (std::is_same_v<C, Memcpy>) return c.size != 0;
+        bool unknown = false;
+        for_each_field(c, [&](const auto& field, const auto& member) {
+          using T = std::remove_cvref_t<decltype(member)>;
+          if constexpr (std::is_same_v<T, AllocationHandle>) {
+            if (is_output(field.role) || member.value == 0) return;
+            const auto found = references_.find(member.value);
+            unknown = unknown || found == references_.end() || found->second == 0;
+          } else if constexpr (kIdKind<T> != IdKind::kNone) {
+            if (is_output(field.role)) return;
+            unknown = unknown ||
+                      !names_.knows(kIdKind<T>, static_cast<std::uint64_t>(member.value));
+          }
+        });
+        return unknown;
+      },
+      call);
+}
+
+bool Follower::withhold(Call& call, DriverStatus& status) {
+  Call asked = renamed_inputs(names_, call);
+  bool stop = model::would_block(oracle_, thread_, asked);
+  if (!stop && may_be_undefined(call)) {
+    model::DriverState copy = oracle_;
+    Call tried = asked;
+    stop = model::step(copy, thread_, tried) == DriverStatus::kUndefined;
+  }
+  if (!stop) return false;
+  status = model::step(oracle_, thread_, asked);
+  ++withheld_;
+  return true;
+}
+
+std::uint64_t Follower::oracle_pool(const Call& call, model::ThreadId thread) {
+  if (const auto* from = std::get_if<MemAllocFromPoolAsync>(&call)) return from->pool.value;
+  const auto* alloc = std::get_if<MemAllocAsync>(&call);
+  if (alloc == nullptr) return 0;
+  std::int32_t device = 0;
+  Call context = StreamGetCtx{alloc->stream, {}};
+  if (model::step(oracle_, thread, context) != DriverStatus::kSuccess) return 0;
+  Call push = CtxPushCurrent{std::get<StreamGetCtx>(context).context};
+  if (model::step(oracle_, thread, push) == DriverStatus::kSuccess) {
+    Call where = CtxGetDevice{};
+    model::step(oracle_, thread, where);
+    device = std::get<CtxGetDevice>(where).device.value;
+    Call pop = CtxPopCurrent{};
+    model::step(oracle_, thread, pop);
+  }
+  Call pool = DeviceGetMemPool{DeviceId{device}, {}};
+  if (model::step(oracle_, thread, pool) != DriverStatus::kSuccess) return 0;
+  return std::get<DeviceGetMemPool>(pool).pool.value;
+}
+
+void Follower::force_choices(const Call& device) {
+  if (const auto* reserve = std::get_if<MemAddressReserve>(&device)) {
+    oracle_.force_next_reserve(reserve->ptr.value);
+  } else if (const auto* create = std::get_if<MemCreate>(&device)) {
+    oracle_.force_next_handle(create->handle.value);
+  } else if (const auto* import = std::get_if<MemImportFromShareableHandle>(&device)) {
+    oracle_.force_next_handle(import->handle.value);
+  } else if (pool_in_use_ != 0) {
+    const auto shift = pool_shift_.find(pool_in_use_);
+    if (shift == pool_shift_.end()) return;
+    const auto* one = std::get_if<MemAllocAsync>(&device);
+    const auto* from = std::get_if<MemAllocFromPoolAsync>(&device);
+    const std::uint64_t ptr = one != nullptr ? one->ptr.value : from->ptr.value;
+    if (ptr != 0) oracle_.force_next_pool_block(ptr - shift->second);
+  }
+}
+
+Follower::Try Follower::attempt(const Call& device, DriverStatus status, const Call& asked,
+                                model::ThreadId thread) {
+  Try tried{asked, DriverStatus::kSuccess, {}};
+  if (status == DriverStatus::kSuccess) force_choices(device);
+  tried.status = model::step(oracle_, thread, tried.call);
+  oracle_.clear_forced();
+  if (tried.status != status) {
+    tried.field = "status";
+  } else if (status == DriverStatus::kSuccess) {
+    tried.field = first_difference(names_, device, tried.call);
+    if (tried.field.empty() && pool_in_use_ != 0 && pool_shift_.count(pool_in_use_) != 0) {
+      const auto* one = std::get_if<MemAllocAsync>(&device);
+      const std::uint64_t ptr =
+          one != nullptr ? one->ptr.value : std::get<MemAllocFromPoolAsync>(device).ptr.value;
+      const auto* other = std::get_if<MemAllocAsync>(&tried.call);
+      const std::uint64_t placed = other != nullptr
+                                       ? other->ptr.value
+                                       : std::get<MemAllocFromPoolAsync>(tried.call).ptr.value;
+      if (ptr != 0 && placed != ptr - pool_shift_.at(pool_in_use_)) tried.field = "ptr";
+    }
+    const auto* reserve = std::get_if<MemAddressReserve>(&device);
+    if (reserve != nullptr && std::get<MemAddressReserve>(tried.call).ptr != reserve->ptr)
+      tried.field = "ptr";
+  }
+  return tried;
+}
+
+bool Follower::retry(Try& tried, const Call& device, DriverStatus status, const Call& asked,
+                     model::ThreadId thread, const model::DriverState& before) {
+  const model::DriverState after = oracle_;
+  const auto again = [&](const auto& change) {
+    oracle_ = before;
+    change();
+    Try next = attempt(device, status, asked, thread);
+    if (!next.field.empty()) return false;
+    tried = std::move(next);
+    ++followed_;
+    return true;
+  };
+  if (is_sticky(status)) {
+    if (again([&] { oracle_.reveal_faults(); })) return true;
+    if (again([&] {
+          oracle_.drain();
+          oracle_.reveal_faults();
+        }))
+      return true;
+  }
+  for (const StreamHandle stream : streams_)
+    if (again([&] { oracle_.advance_stream(thread, stream); })) return true;
+  if (again([&] { oracle_.drain(); })) return true;
+  oracle_ = after;
+  return false;
+}
+
+void Follower::follow(const Call& device, DriverStatus status, const Call& asked,
+                      model::ThreadId thread) {
+  pool_in_use_ = oracle_pool(asked, thread);
+  if (status == DriverStatus::kSuccess) {
+    // A query that says done shows progress of just that stream.
+    if (const auto* query = std::get_if<StreamQuery>(&asked))
+      oracle_.advance_stream(thread, query->stream);
+    if (const auto* query = std::get_if<EventQuery>(&asked)) oracle_.advance_event(query->event);
+  }
+  std::unique_ptr<model::DriverState> before;
+  const bool unsettled = oracle_.pending_work() > 0;
+  if ((unsettled && shows_progress(asked)) || is_sticky(status))
+    before = std::make_unique<model::DriverState>(oracle_);
+  Try tried = attempt(device, status, asked, thread);
+  if (!tried.field.empty() && before) retry(tried, device, status, asked, thread, *before);
+  if (!tried.field.empty()) record(device, status, tried);
+  if (status == DriverStatus::kSuccess && tried.status == DriverStatus::kSuccess)
+    settle(device, tried, thread);
+  pool_in_use_ = 0;
+}
+
+void Follower::note_pool(const Call& device, const Call& oracle) {
+  if (pool_in_use_ == 0) return;
+  const auto* one = std::get_if<MemAllocAsync>(&device);
+  const auto* from = std::get_if<MemAllocFromPoolAsync>(&device);
+  const std::uint64_t ptr = one != nullptr ? one->ptr.value : from->ptr.value;
+  const std::uint64_t placed = one != nullptr ? std::get<MemAllocAsync>(oracle).ptr.value
+                                              : std::get<MemAllocFromPoolAsync>(oracle).ptr.value;
+  if (ptr != 0) pool_shift_.emplace(pool_in_use_, ptr - placed);
+}
+
+void Follower::settle(const Call& device, const Try& tried, model::ThreadId thread) {
+  learn_effects(names_, device, tried.call);
+  note_pool(device, tried.call);
+  if (const auto* made = std::get_if<StreamCreate>(&tried.call)) streams_.push_back(made->stream);
+  if (const auto* gone = std::get_if<StreamDestroy>(&tried.call)) std::erase(streams_, gone->stream);
+  if (const auto* gone = std::get_if<MemPoolDestroy>(&tried.call))
+    pool_shift_.erase(gone->pool.value);
+  const auto* read = std::get_if<MemcpyDtoHAsync>(&device);
+  if (read != nullptr && read->dst != nullptr) {
+    const auto host = reinterpret_cast<std::uint64_t>(read->dst);
+    const Objects& pins = live_[ObjectKind::kPinnedMemory];
+    auto it = pins.upper_bound(host);
+    const bool pinned = it != pins.begin() && host - std::prev(it)->first < std::prev(it)->second;
+    if (pinned) return;
+    Call wait = StreamSynchronize{std::get<MemcpyDtoHAsync>(tried.call).stream};
+    model::step(oracle_, thread, wait);  // a copy to pageable memory waits
+  }
+}
+
+void Follower::record(const Call& device, DriverStatus status, const Try& tried) {
+  Divergence found;
+  found.number = calls_;
+  found.origin = current_origin();
+  found.field = tried.field;
+  found.call = trace::to_text(device, status);
+  found.model = trace::to_text(tried.call, tried.status);
+  const std::string name(name_of(kind(device)));
+  if (found.field == "status") {
+    found.device_says = spelled(status);
+    found.model_says = spelled(tried.status);
+    found.signature = name + " status " + found.device_says + " " + found.model_says;
+  } else {
+    found.device_says = output_text(device, found.field);
+    found.model_says = output_text(tried.call, found.field);
+    found.signature = name + " " + found.field;
+  }
+  report(std::move(found));
+}
+
+void Follower::report(Divergence divergence) {
+  constexpr std::size_t kMost = 100;
+  any_ = true;
+  if (divergences_.size() < kMost) divergences_.push_back(std::move(divergence));
+}
+
+void Follower::compare_free(std::int32_t device, std::uint64_t free) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t wanted = oracle_.free_bytes(device);
+  if (wanted == free || any_) return;
+  Divergence found;
+  found.number = calls_;
+  found.field = "free memory";
+  found.call = "cuMemGetInfo of device " + std::to_string(device);
+  found.device_says = std::to_string(free);
+  found.model_says = std::to_string(wanted);
+  found.signature = "free memory";
+  const auto less = static_cast<std::int64_t>(free - wanted);
+  found.model = "expects " + std::to_string(wanted) + " bytes (difference " + std::to_string(less) +
+                ")";
+  report(std::move(found));
+}
+
+std::vector<Divergence> Follower::take_divergences() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(divergences_, {});
+}
+
+DriverStatus Follower::ask_device(Call& call) {
+  if (auto* launch = std::get_if<LaunchHostFunc>(&call)) {
+    host_calls_.push_back({this, launch->function, launch->argument});
+    Call wrapped = LaunchHostFunc{launch->stream, run_host_call, &host_calls_.back()};
+    return device_.execute(wrapped);
+  }
+  return device_.execute(call);
+}
+
+DriverStatus Follower::execute(Call& call) noexcept {
+  if (std::holds_alternative<Pause>(call)) return device_.execute(call);
+  const bool inside = in_host_function;
+  const model::ThreadId thread = inside ? model::kHostFunctionThread : thread_;
+  Call asked;
+  DriverStatus status = DriverStatus::kSuccess;
+  {
+    const std::lock_guard lock(mutex_);
+    ++calls_;
+    if (!inside && withhold(call, status)) return status;
+    asked = renamed_inputs(names_, call);
+  }
+  status = ask_device(call);
+  const std::lock_guard lock(mutex_);
+  sticky_ = sticky_ || is_sticky(status);
+  // A result that has not arrived: the oracle is asked again when it has.
+  if (status == DriverStatus::kNotReady && std::holds_alternative<TakeLanding>(call)) return status;
+  if (status == DriverStatus::kUndefined) {
+    // The backend knows that the driver crashes on this and made no call.
+    const DriverStatus answer = model::step(oracle_, thread, asked);
+    ++withheld_;
+    if (answer == DriverStatus::kSuccess) record(call, status, {asked, answer, "status"});
+    return answer == DriverStatus::kSuccess ? status : answer;
+  }
+  if (status == DriverStatus::kSuccess) note_live(call);
+  follow(call, status, asked, thread);
+  return status;
+}
+
+}  // namespace granule::gpu

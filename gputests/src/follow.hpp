@@ -1,0 +1,119 @@
+// The follower: a backend that asks a device and a model the same, call by call, takes over what
+// the device may choose and reports what it may not.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <granule/backend_api/backend.hpp>
+#include <granule/backends/origin.hpp>
+#include <granule/model/model.hpp>
+
+#include "rename.hpp"
+
+namespace granule::gpu {
+
+/// One answer of the device that the model does not allow.
+struct Divergence {
+  std::uint64_t number = 0;  // of the call, from 1
+  CallOrigin origin = CallOrigin::kProgram;
+  std::string call;    // as the device was asked and answered, in text form
+  std::string model;   // the model's answer to the same
+  std::string field;   // "status", the name of an output, or "free memory"
+  std::string device_says;
+  std::string model_says;
+  /// What stays the same from run to run: "cuMemMap status CUDA_SUCCESS CUDA_ERROR_INVALID_VALUE".
+  std::string signature;
+};
+std::string to_text(const Divergence& divergence);
+
+/// Executes calls on `device` and steps `oracle` behind it. Calls that the oracle says would block
+/// for ever or are undefined are never started: the oracle's answer is given. Thread-safe as far as
+/// host functions and one caller at a time need it.
+class Follower final : public Backend {
+ public:
+  /// The oracle must be a fresh machine like the device; its schedule is made lazy.
+  Follower(Backend& device, model::DriverState& oracle);
+  ~Follower() override;
+
+  DriverStatus execute(Call& call) noexcept override;
+
+  /// The logical thread that the calls that follow belong to.
+  void set_thread(std::uint32_t number) { thread_ = model::ThreadId{number}; }
+
+  /// Compares the free memory of a device, as its driver says, with the oracle's.
+  void compare_free(std::int32_t device, std::uint64_t free);
+  /// A harness that finds a difference of its own.
+  void report(Divergence divergence);
+  std::vector<Divergence> take_divergences();
+  bool diverged() const { return any_; }
+
+  std::uint64_t calls() const { return calls_; }
+  /// Answers that were the device's to choose, where the oracle alone would have said otherwise.
+  std::uint64_t followed() const { return followed_; }
+  /// Calls that were not started.
+  std::uint64_t withheld() const { return withheld_; }
+  /// True once the device has answered with a sticky error.
+  bool sticky() const { return sticky_; }
+  const Renamer& names() const { return names_; }
+  /// Gives back what the device still holds for the calls so far, whatever became of the oracle.
+  /// `primary` is a context of the device, to work in; null: only what needs none.
+  void give_everything_back(ContextHandle primary);
+
+  /// A host function on its way through the device.
+  struct HostCall {
+    Follower* follower = nullptr;
+    void (*function)(void*) = nullptr;
+    void* argument = nullptr;
+  };
+
+ private:
+  struct Try {
+    Call call;
+    DriverStatus status = DriverStatus::kSuccess;
+    std::string field;  // what differs from the device; empty: nothing
+  };
+
+  bool may_be_undefined(const Call& call) const;
+  bool withhold(Call& call, DriverStatus& status);
+  void force_choices(const Call& device);
+  std::uint64_t oracle_pool(const Call& call, model::ThreadId thread);
+  Try attempt(const Call& device, DriverStatus status, const Call& asked, model::ThreadId thread);
+  void follow(const Call& device, DriverStatus status, const Call& asked, model::ThreadId thread);
+  bool retry(Try& tried, const Call& device, DriverStatus status, const Call& asked,
+             model::ThreadId thread, const model::DriverState& before);
+  void settle(const Call& device, const Try& tried, model::ThreadId thread);
+  void note_pool(const Call& device, const Call& oracle);
+  void note_live(const Call& device);
+  void record(const Call& device, DriverStatus status, const Try& tried);
+  DriverStatus ask_device(Call& call);
+
+  Backend& device_;
+  model::DriverState& oracle_;
+  mutable std::recursive_mutex mutex_;  // host functions call back in
+  Renamer names_;
+  model::ThreadId thread_{0};
+  std::map<std::uint64_t, std::uint64_t> references_;   // live references by device handle value
+  using Objects = std::map<std::uint64_t, std::uint64_t>;  // device value -> size, or 1
+  std::map<ObjectKind, Objects> live_;                     // all other kinds
+  std::map<std::uint64_t, std::uint64_t> pool_shift_;   // oracle pool -> device minus oracle
+  std::uint64_t pool_in_use_ = 0;                       // oracle pool of the call in progress
+  std::vector<StreamHandle> streams_;                   // the oracle's, live
+  std::deque<HostCall> host_calls_;
+  std::vector<Divergence> divergences_;
+  std::uint64_t calls_ = 0;
+  std::uint64_t followed_ = 0;
+  std::uint64_t withheld_ = 0;
+  bool any_ = false;
+  bool sticky_ = false;
+};
+
+/// A model configuration for following: all its own choices out of the way.
+model::Config following(model::Config config);
+
+}  // namespace granule::gpu

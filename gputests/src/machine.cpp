@@ -1,0 +1,75 @@
+// A followed device as a machine of the interpreter.
+#include "machine.hpp"
+
+#include <utility>
+
+namespace granule::gpu {
+
+FollowingMachine::FollowingMachine(Backend& device, model::Config config, Options options)
+    : options_(std::move(options)),
+      device_(device),
+      threads_(device),
+      oracle_(following(std::move(config))),
+      follower_(options_.set_device_thread ? device_ : static_cast<Backend&>(threads_), oracle_) {
+  if (!options_.without_context && !options_.without_init) keep_primaries();
+  if (options_.record) recorder_ = std::make_unique<record::RecordBackend>(follower_);
+}
+
+std::vector<record::Entry> FollowingMachine::take_recording() {
+  return recorder_ ? recorder_->take() : std::vector<record::Entry>{};
+}
+
+FollowingMachine::~FollowingMachine() {
+  if (follower_.sticky()) return;  // nothing can be given back; the process is done for
+  follower_.give_everything_back(primaries_.empty() ? ContextHandle{} : primaries_.front());
+}
+
+void FollowingMachine::set_thread(std::uint32_t number) {
+  follower_.set_thread(number);
+  if (options_.set_device_thread) {
+    options_.set_device_thread(number);
+  } else {
+    threads_.set_thread(number);
+  }
+}
+
+// The owner of a device holds one reference of each primary context, the oracle must have it too.
+void FollowingMachine::keep_primaries() {
+  const OriginScope scope(CallOrigin::kHarness);
+  Init init;
+  follower_.run(init);
+  const std::size_t devices = oracle_.config().devices.size();
+  for (std::size_t i = 0; i < devices; ++i) {
+    DevicePrimaryCtxRetain retain;
+    retain.device.value = static_cast<std::int32_t>(i);
+    const bool kept = follower_.run(retain) == DriverStatus::kSuccess;
+    primaries_.push_back(kept ? retain.context : ContextHandle{});
+    DevicePrimaryCtxRelease release;
+    release.device = retain.device;
+    if (kept) device_.run(release);
+  }
+}
+
+void FollowingMachine::compare_free() {
+  for (std::size_t i = 0; i < primaries_.size(); ++i) {
+    if (!primaries_[i]) continue;
+    CtxPushCurrent push{primaries_[i]};
+    if (device_.run(push) != DriverStatus::kSuccess) continue;
+    MemGetInfo info;
+    const DriverStatus status = device_.run(info);
+    CtxPopCurrent pop;
+    device_.run(pop);
+    if (status == DriverStatus::kSuccess)
+      follower_.compare_free(static_cast<std::int32_t>(i), info.free);
+  }
+}
+
+std::optional<prop::MachineFinding> FollowingMachine::after_statement() {
+  if (options_.compare_free && !follower_.sticky() && !follower_.diverged()) compare_free();
+  if (!follower_.diverged()) return std::nullopt;
+  const std::vector<Divergence> found = follower_.take_divergences();
+  if (found.empty()) return std::nullopt;
+  return prop::MachineFinding{found.front().signature, to_text(found.front())};
+}
+
+}  // namespace granule::gpu

@@ -1,0 +1,112 @@
+// JSON lines and JUnit XML.
+#include "report.hpp"
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace granule::gpu {
+namespace {
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
+    }
+  }
+  return out;
+}
+
+bool is_error(Outcome::Kind kind) {
+  return kind == Outcome::Kind::kHang || kind == Outcome::Kind::kCrash ||
+         kind == Outcome::Kind::kUnfit;
+}
+
+}  // namespace
+
+Report::Report(std::string json_file, std::string junit)
+    : junit_(std::move(junit)) {
+  if (!json_file.empty()) json_.open(json_file, std::ios::app);
+}
+
+void Report::begin(const Profile& profile, const std::string& what, std::uint64_t seed) {
+  what_ = what;
+  machine_ = profile.gpu + ", driver " + profile.driver;
+  if (!json_.is_open()) return;
+  json_ << nlohmann::json{{"run", what},       {"driver", profile.driver}, {"gpu", profile.gpu},
+                          {"kernel", profile.kernel}, {"mig", profile.mig}, {"seed", seed}}
+               .dump()
+        << "\n";
+  json_.flush();
+}
+
+void Report::add(const std::string& suite, const std::string& name, const Outcome& outcome) {
+  ++counts_[outcome.kind];
+  calls_ += outcome.calls;
+  followed_ += outcome.followed;
+  if (json_.is_open()) {
+    json_ << "{\"suite\":" << nlohmann::json(suite).dump()
+          << ",\"name\":" << nlohmann::json(name).dump() << ",\"outcome\":" << to_line(outcome)
+          << "}\n";
+    json_.flush();
+  }
+  const bool campaign = suite == "conform" || suite == "check";
+  if (!junit_.empty() && (!campaign || outcome.kind != Outcome::Kind::kClean))
+    cases_.push_back({suite, name, outcome});
+}
+
+std::uint64_t Report::count(Outcome::Kind kind) const {
+  const auto found = counts_.find(kind);
+  return found == counts_.end() ? 0 : found->second;
+}
+
+bool Report::finish() {
+  if (junit_.empty()) return true;
+  std::ofstream out(junit_);
+  std::uint64_t failures = 0;
+  std::uint64_t errors = 0;
+  std::uint64_t skipped = 0;
+  for (const Case& one : cases_) {
+    failures += one.outcome.kind == Outcome::Kind::kFailed ||
+                        one.outcome.kind == Outcome::Kind::kDiverged
+                    ? 1
+                    : 0;
+    errors += is_error(one.outcome.kind) ? 1 : 0;
+    skipped += one.outcome.kind == Outcome::Kind::kUnmet ? 1 : 0;
+  }
+  out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\""
+      << escaped(what_) << "\" hostname=\"" << escaped(machine_) << "\" tests=\"" << cases_.size()
+      << "\" failures=\"" << failures << "\" errors=\"" << errors << "\" skipped=\"" << skipped
+      << "\">\n";
+  for (const Case& one : cases_) {
+    out << "  <testcase classname=\"" << escaped(one.suite) << "\" name=\"" << escaped(one.name)
+        << "\" time=\"" << one.outcome.seconds << "\"";
+    if (one.outcome.kind == Outcome::Kind::kClean) {
+      out << "/>\n";
+      continue;
+    }
+    const char* tag = one.outcome.kind == Outcome::Kind::kUnmet ? "skipped"
+                      : is_error(one.outcome.kind)              ? "error"
+                                                                : "failure";
+    out << ">\n    <" << tag << " message=\"" << escaped(one.outcome.signature) << "\">"
+        << escaped(one.outcome.message) << "</" << tag << ">\n  </testcase>\n";
+  }
+  out << "</testsuite>\n</testsuites>\n";
+  return out.good();
+}
+
+}  // namespace granule::gpu

@@ -1,0 +1,75 @@
+// One run on a device from probe to exit code: what replay, check, conform and the nightly share.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "device_run.hpp"
+#include "divergences.hpp"
+#include "report.hpp"
+
+namespace granule::gpu {
+
+struct SessionOptions {
+  bool cuda = true;
+  std::string plant;
+  bool alone = false;
+  bool quiet = false;
+  std::chrono::milliseconds hang_after{60000};
+  std::chrono::milliseconds shrink_time{20000};
+  std::string known;  // folder of divergence lists, or one list
+  std::string json;
+  std::string junit;
+  std::string record;
+  std::string out;  // folder for failing programs; empty: none are saved
+  /// Also ends when this says so.
+  std::function<bool()> stop;
+};
+
+/// Prints what happens, keeps the tally, saves what fails.
+class Session {
+ public:
+  explicit Session(SessionOptions options);
+
+  /// Finds the machine out and reads the list of known divergences. False: exit with exit_code().
+  bool open(const std::string& what, std::uint64_t seed);
+  const Profile& profile() const { return profile_; }
+  /// Runs jobs; their outcomes are reported under `suite`. False: the machine became unfit.
+  bool run(const std::string& suite, const std::vector<Job>& jobs, std::size_t batch = 200,
+           bool model_first = false, bool shrink = false);
+  /// Runs the programs of known divergences: one that no longer diverges is a failure.
+  bool run_known();
+  /// Writes reports and the summary line.
+  void close();
+
+  bool interrupted() const;
+  /// 0, 3, 42, 43, 44 or 45.
+  int exit_code() const { return exit_code_; }
+  Report& report() { return report_; }
+  std::uint64_t known_seen() const { return known_seen_; }
+  std::uint64_t programs() const { return programs_; }
+
+ private:
+  void note(const std::string& suite, const Job& job, const Outcome& outcome);
+  void save(const std::string& suite, const Job& job, const Outcome& outcome);
+  void worsen(int code);
+
+  SessionOptions options_;
+  Profile profile_;
+  DivergenceList known_;
+  Report report_;
+  std::set<std::string> saved_;  // signatures
+  std::uint64_t known_seen_ = 0;
+  std::uint64_t programs_ = 0;
+  int exit_code_ = 0;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+/// Lets an interrupt from the terminal end the run after the job in progress.
+void watch_interrupts();
+
+}  // namespace granule::gpu
