@@ -230,8 +230,11 @@ std::optional<Failure> give_back(World& world) {
   if (auto failure = drop_all<BundleObject>(world, "export")) return failure;
   if (auto failure = drop_all<DecoyObject>(world, "decoy")) return failure;
   if (auto failure = drop_all<HoleObject>(world, "hole")) return failure;
-  drain(world);
-  if (auto failure = empty_resources(world)) return failure;
+  constexpr int kRounds = 3;  // a range that was retired is idle after one, and gone after two
+  for (int i = 0; i < kRounds; ++i) {
+    drain(world);
+    if (auto failure = empty_resources(world)) return failure;
+  }
   const Holdings reported = library_belief(world);
   if (auto failure = check_reported(world, reported)) return failure;
   return drop_all<std::shared_ptr<ResourceObject>>(world, "resource");

@@ -223,18 +223,26 @@ class Runner {
     return true;
   }
 
-  /// On hardware the places are the driver's: what a program says of them, and of what follows from
-  /// them, gives way to the ledger. True if the reply may stand although it is not the expected one.
+  /// On hardware and under other verdicts the places are the driver's: what a program says of them,
+  /// and of what follows from them, gives way to the ledger. True if the reply may stand although it
+  /// is not the expected one.
   bool follows(const Statement& s, const Reply& reply) {
-    if (world_.machine->is_model()) return false;
+    const model::Verdict verdict = world_.oracle().config().verdict;
+    const bool model = world_.machine->is_model();
+    if (model && verdict == model::Verdict::kExact) return false;
+    const bool worst = model && verdict == model::Verdict::kAdversarial;
+    if (reply.kind != Reply::Kind::kFailed && reply.kind != Reply::Kind::kSkipped &&
+        matches(world_, s, reply))
+      return false;
     const auto is_place = [](std::string_view word) { return word == "kept" || word == "moved"; };
     const bool placed =
-        reply.kind == Reply::Kind::kWord && is_place(reply.word) &&
-        std::any_of(s.expected.begin(), s.expected.end(),
-                    [&](const Outcome& o) { return is_place(o.word); });
+        (reply.kind == Reply::Kind::kWord && is_place(reply.word) &&
+         std::any_of(s.expected.begin(), s.expected.end(),
+                     [&](const Outcome& o) { return is_place(o.word); })) ||
+        (reply.kind == Reply::Kind::kSkipped && s.verb == Verb::kDecoy);
     if (placed) world_.followed = true;
     const bool counts = depends_on_places(s.verb) && reply.kind == Reply::Kind::kFailed;
-    if (!placed && !(world_.followed && counts)) return false;
+    if (!placed && !((world_.followed || worst) && counts)) return false;
     ++world_.followed_count;
     return true;
   }
