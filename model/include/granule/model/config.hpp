@@ -59,7 +59,7 @@ struct Quirks {
 
 /// A whole machine. Compare nothing in it against wall time: all durations are virtual.
 struct Config {
-  std::vector<DeviceConfig> devices{DeviceConfig{}};
+  std::vector<DeviceConfig> devices = std::vector<DeviceConfig>(1);
   Verdict verdict = Verdict::kExact;
   Schedule schedule = Schedule::kLazy;
   Placement placement = Placement::kObserved;
