@@ -81,8 +81,7 @@ void add_device_flags(CLI::App& command, DeviceFlags& flags) {
                     "On a device: a program that takes longer hangs")
         ->capture_default_str();
   }
-  command
-      .add_option("--known", flags.known, "Lists of known divergences: a folder, or one file")
+  command.add_option("--known", flags.known, "Lists of known divergences: a folder, or one file")
       ->capture_default_str();
   command.add_option("--jsonl", flags.json, "On a device: append a JSON line for each program");
   command.add_option("--junit", flags.junit, "On a device: write JUnit XML");

@@ -66,11 +66,11 @@ std::optional<Number> take_number(Cursor& cursor) {
 
 Unit take_unit(Cursor& cursor) {
   constexpr std::array<std::pair<std::string_view, Unit>, 6> kUnits{{{"KiB", Unit::kKiB},
-                                                                    {"MiB", Unit::kMiB},
-                                                                    {"GiB", Unit::kGiB},
-                                                                    {"TiB", Unit::kTiB},
-                                                                    {"B", Unit::kByte},
-                                                                    {"g", Unit::kGranule}}};
+                                                                     {"MiB", Unit::kMiB},
+                                                                     {"GiB", Unit::kGiB},
+                                                                     {"TiB", Unit::kTiB},
+                                                                     {"B", Unit::kByte},
+                                                                     {"g", Unit::kGranule}}};
   for (const auto& [name, unit] : kUnits)
     if (cursor.take(name)) return unit;
   return Unit::kNone;
@@ -178,7 +178,7 @@ Read<Place> read_place(std::string_view text) {
   Place place;
   place.kind = take_symbol(cursor);
   constexpr std::array<std::string_view, 4> kKinds{"device", "host", "host_numa",
-                                                  "host_numa_current"};
+                                                   "host_numa_current"};
   bool known = false;
   for (const std::string_view kind : kKinds) known = known || kind == place.kind;
   if (!known) return fail<Place>("device:N, host, host_numa:N or host_numa_current", 0);
@@ -235,8 +235,7 @@ Read<Duration> read_time(std::string_view text) {
 Read<Byte> read_byte(std::string_view text) {
   Cursor cursor{text};
   const auto number = take_number(cursor);
-  if (!number || !cursor.end() || number->value > 255)
-    return fail<Byte>("a byte, as 0xA5", 0);
+  if (!number || !cursor.end() || number->value > 255) return fail<Byte>("a byte, as 0xA5", 0);
   return done(Byte{static_cast<std::uint8_t>(number->value)});
 }
 
@@ -265,8 +264,7 @@ std::string joined(const std::vector<std::string>& choices) {
 
 Read<Word> read_word(std::string_view text, const OperandSpec& spec) {
   for (const char c : text)
-    if (c == '=' || c == '{' || c == '}' || c < '!' || c > '~')
-      return fail<Word>("a word", 0);
+    if (c == '=' || c == '{' || c == '}' || c < '!' || c > '~') return fail<Word>("a word", 0);
   if (spec.choices.empty()) return done(Word{std::string(text)});
   for (const std::string& choice : spec.choices) {
     if (choice == text) return done(Word{std::string(text)});
@@ -373,8 +371,8 @@ namespace {
 /// ERROR[:DETAIL] behind `error`.
 Read<Outcome> read_error(std::string_view text, std::size_t offset) {
   constexpr std::array<std::string_view, 9> kNames{
-      "out_of_memory", "invalid_argument", "overflow",  "unsupported", "closed",
-      "wrong_resource", "suspended",       "capturing", "driver"};
+      "out_of_memory",  "invalid_argument", "overflow",  "unsupported", "closed",
+      "wrong_resource", "suspended",        "capturing", "driver"};
   Outcome outcome;
   outcome.kind = Outcome::Kind::kError;
   const std::size_t colon = text.find(':');

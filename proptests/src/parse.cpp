@@ -29,8 +29,7 @@ std::string quoted(std::string_view text) {
 }
 
 LineError expected(std::string_view what, const Token& found, std::uint32_t offset = 0) {
-  return {found.column + offset,
-          "expected " + std::string(what) + ", found " + quoted(found.text)};
+  return {found.column + offset, "expected " + std::string(what) + ", found " + quoted(found.text)};
 }
 
 /// The words of one statement, and where its line ends.
@@ -113,8 +112,8 @@ class CallReader {
     Option option;
     option.key = spec.key;
     ++at_;
-    if (equals == std::string_view::npos && (spec.operand.kind == OperandKind::kNone ||
-                                             spec.value_optional)) {
+    if (equals == std::string_view::npos &&
+        (spec.operand.kind == OperandKind::kNone || spec.value_optional)) {
       out.options.push_back(std::move(option));
       return std::nullopt;
     }
@@ -127,7 +126,8 @@ class CallReader {
       offset = static_cast<std::uint32_t>(equals + 1);
     }
     auto read = detail::read_operand(value.text.substr(offset), spec.operand);
-    if (!read.value) return expected(read.complaint.expected, value, offset + read.complaint.offset);
+    if (!read.value)
+      return expected(read.complaint.expected, value, offset + read.complaint.offset);
     option.value = std::move(*read.value);
     out.options.push_back(std::move(option));
     return std::nullopt;
@@ -148,8 +148,7 @@ class CallReader {
       if (wanted.arity == Arity::kAny || wanted.arity == Arity::kSome)
         count = std::max(count, spare);
       for (std::size_t i = 0; i < count; ++i) {
-        if (next >= positional_.size())
-          return words_.ended(describe(wanted), words_.list.size());
+        if (next >= positional_.size()) return words_.ended(describe(wanted), words_.list.size());
         if (auto error = place_one(wanted, words_.list[positional_[next]], out)) return error;
         progress_ = std::max(progress_, positional_[next++] + 1);
       }
@@ -246,8 +245,8 @@ std::optional<LineError> read_results(std::string_view line, Words& words, State
   for (std::size_t i = 0; i < words.list.size(); ++i) {
     if (words.list[i].text != "=>") continue;
     const std::uint32_t column = words.list[i].column + 2;
-    const std::uint32_t end = words.list.back().column - 1 +
-                              static_cast<std::uint32_t>(words.list.back().text.size());
+    const std::uint32_t end =
+        words.list.back().column - 1 + static_cast<std::uint32_t>(words.list.back().text.size());
     auto outcomes = detail::read_outcomes(line.substr(column - 1, end - (column - 1)));
     if (!outcomes.value)
       return LineError{column + outcomes.complaint.offset,

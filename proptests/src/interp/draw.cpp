@@ -66,8 +66,8 @@ std::string draw(const World& world) {
     std::string details;
     for (const auto& mapping : oracle.mappings_in(reservation.base, reservation.size)) {
       if (mapping.base > at) text += bar(mapping.base - at, granule, '.');
-      const auto letter = letters.emplace(mapping.allocation,
-                                          static_cast<char>('A' + letters.size() % 26)).first;
+      const auto letter =
+          letters.emplace(mapping.allocation, static_cast<char>('A' + letters.size() % 26)).first;
       text += bar(mapping.size, granule, letter->second);
       details += std::string("  ") + letter->second + " +" +
                  amount(mapping.base - reservation.base, granule) + " " +

@@ -8,9 +8,12 @@ namespace {
 
 Reply drop_buffer(World& world, BufferObject& buffer, bool unordered) {
   if (!buffer.buffer->is_closed()) {
-    if (!unordered)
-      order_before_release(world, buffer.segments,
-                           stream_named(world, buffer.stream, buffer.resource->device));
+    const StreamObject on = stream_named(world, buffer.stream, buffer.resource->device);
+    if (unordered) {
+      note_unordered_release(world, buffer.segments, on, kHostLane);
+    } else {
+      order_before_release(world, buffer.segments, on);
+    }
     const OriginScope scope(CallOrigin::kLibrary);
     const Status dropped = buffer.resource->target->drop(*buffer.buffer);
     if (!dropped) return Reply::of(dropped);
@@ -21,9 +24,12 @@ Reply drop_buffer(World& world, BufferObject& buffer, bool unordered) {
 }
 
 Reply drop_holder(World& world, HolderObject& holder, bool unordered) {
-  if (!unordered)
-    order_before_release(world, holder.segments,
-                         stream_named(world, holder.stream, holder.resource->device));
+  const StreamObject on = stream_named(world, holder.stream, holder.resource->device);
+  if (unordered) {
+    note_unordered_release(world, holder.segments, on, kHostLane);
+  } else {
+    order_before_release(world, holder.segments, on);
+  }
   const OriginScope scope(CallOrigin::kLibrary);
   const Status dropped = holder.holder->drop();
   if (!dropped) return Reply::of(dropped);

@@ -72,8 +72,8 @@ std::optional<Failure> drop_all(World& world, std::string_view what) {
   for (const std::string& name : names_of<T>(world)) {
     const Reply reply = drop_object(world, name, false);
     if (reply.success()) continue;
-    return unclean("drop", std::string(what) + " " + name + " could not be dropped: " +
-                               to_text(reply));
+    return unclean("drop",
+                   std::string(what) + " " + name + " could not be dropped: " + to_text(reply));
   }
   return std::nullopt;
 }
@@ -113,11 +113,9 @@ void free_raw_objects(World& world) {
     destroy.pool = pool;
     world.harness_call(destroy);
   }
-  for (const auto& [name, object] : world.objects) {
-    const auto* raw = std::get_if<RawObject>(&object);
-    if (!raw || raw->kind != RawObject::Kind::kDescriptor) continue;
+  for (const Descriptor descriptor : world.descriptors) {
     CloseDescriptor close;
-    close.descriptor.value = static_cast<std::int32_t>(raw->value);
+    close.descriptor = descriptor;
     world.harness_call(close);
   }
   for (const auto& mapping : world.oracle().mappings()) {
@@ -159,9 +157,9 @@ void trim_device_pools(World& world) {
 std::optional<Failure> check_reported(World& world, const Holdings& reported) {
   const Holdings held = world.tap->held_by(CallOrigin::kLibrary) - world.lost;
   const auto differ = [](std::string_view what, std::int64_t left, std::int64_t told) {
-    return unclean("leak of " + std::string(what),
-                   std::to_string(left) + " " + std::string(what) + " left, " +
-                       std::to_string(told) + " reported");
+    return unclean("leak of " + std::string(what), std::to_string(left) + " " + std::string(what) +
+                                                       " left, " + std::to_string(told) +
+                                                       " reported");
   };
   if (held.handles != reported.handles) return differ("handles", held.handles, reported.handles);
   if (held.reservations != reported.reservations)

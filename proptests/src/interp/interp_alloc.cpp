@@ -23,6 +23,11 @@ Reply clear_name(World& world, std::string_view name) {
   return world.find(name) ? drop_object(world, name, false) : Reply::ok();
 }
 
+/// The library knows that a buffer's own stream uses its bytes.
+void tell_own_stream(const BufferObject& buffer) {
+  for (const Segment& segment : buffer.segments) segment.extent->tell(buffer.lane);
+}
+
 /// After an allocation whose bytes are ordered on its stream: others have to wait for it.
 void mark_ready(World& world, BufferObject& buffer, const StreamObject& stream) {
   if (world.is_capturing(stream.lane)) return;
@@ -78,6 +83,7 @@ Reply do_allocate(World& world, const Statement& s) {
     buffer.segments[0].extent->write(0, got, std::uint8_t{0}, op,
                                      world.timeline.settle(stream.lane), world.timeline.host());
   }
+  tell_own_stream(buffer);
   if (got > 0 && (options.zero || reused)) mark_ready(world, buffer, stream);
   world.bind(s.target, std::move(buffer));
   return Reply::ok();
@@ -159,6 +165,7 @@ Reply do_grow(World& world, const Statement& s) {
   buffer.ready = input->ready;
   buffer.ready_clock = input->ready_clock;
   fit_segments(world, buffer, options);
+  tell_own_stream(buffer);
   world.bind(s.target, std::move(buffer));
   return Reply::word_of(name_of(grown->placement));
 }
@@ -166,10 +173,15 @@ Reply do_grow(World& world, const Statement& s) {
 /// Orders unfinished work before something that may unmap the buffer, unless told not to.
 void order_unless(World& world, const Statement& s, const BufferObject& buffer,
                   const StreamObject* stream) {
-  if (s.has("unordered") || buffer.buffer->is_closed()) return;
-  order_before_release(world, buffer.segments,
-                       stream ? *stream : stream_named(world, buffer.stream,
-                                                       buffer.resource->device));
+  if (buffer.buffer->is_closed()) return;
+  const StreamObject on =
+      stream ? *stream : stream_named(world, buffer.stream, buffer.resource->device);
+  if (s.has("unordered")) {
+    const Lane replaced = on.lane == buffer.lane ? kHostLane : buffer.lane;
+    note_unordered_release(world, buffer.segments, on, replaced);
+  } else {
+    order_before_release(world, buffer.segments, on);
+  }
 }
 
 Reply do_resize(World& world, const Statement& s) {
@@ -185,6 +197,7 @@ Reply do_resize(World& world, const Statement& s) {
   }();
   if (!resized) return Reply::of(resized.error());
   fit_segments(world, *buffer, options);
+  tell_own_stream(*buffer);
   return Reply::word_of(name_of(resized->placement));
 }
 
@@ -215,8 +228,7 @@ Reply close_buffer(World& world, const Statement& s, BufferObject& buffer) {
     stream = *bound;
   }
   const OriginScope scope(CallOrigin::kLibrary);
-  const Status closed =
-      buffer.resource->target->close(*buffer.buffer, stream ? &*stream : nullptr);
+  const Status closed = buffer.resource->target->close(*buffer.buffer, stream ? &*stream : nullptr);
   if (closed.ok() && buffer.buffer->is_closed()) {
     buffer.segments.clear();
     buffer.suspended = false;
@@ -241,7 +253,9 @@ Reply do_close(World& world, const Statement& s) {
     return Reply::skipped("`" + name + "` is nothing to close");
   CloseDescriptor close;
   close.descriptor.value = static_cast<std::int32_t>(raw->value);
-  return Reply::of(world.program_call(close));
+  const DriverStatus status = world.program_call(close);
+  if (status == DriverStatus::kSuccess) std::erase(world.descriptors, close.descriptor);
+  return Reply::of(status);
 }
 
 Reply do_drop(World& world, const Statement& s) {
@@ -315,7 +329,10 @@ Reply do_used(World& world, const Statement& s) {
   Result<Stream> bound = bound_stream(world, *stream);
   if (!bound) return Reply::of(bound.error());
   const OriginScope scope(CallOrigin::kLibrary);
-  return Reply::of(buffer->resource->target->used_on(*buffer->buffer, *bound));
+  const Status told = buffer->resource->target->used_on(*buffer->buffer, *bound);
+  if (told.ok())
+    for (const Segment& segment : buffer->segments) segment.extent->tell(stream->lane);
+  return Reply::of(told);
 }
 
 Reply do_holder(World& world, const Statement& s) {
@@ -351,6 +368,7 @@ Reply do_export(World& world, const Statement& s) {
   const OriginScope scope(CallOrigin::kLibrary);
   auto made = buffer->resource->target->export_buffer(*buffer->buffer);
   if (!made) return Reply::of(made.error());
+  world.any_import = true;  // open descriptors hold memory that the budget does not count
   BundleObject bundle;
   bundle.bundle = std::move(*made);
   bundle.segments = buffer->segments;
@@ -384,6 +402,7 @@ Reply do_import(World& world, const Statement& s) {
   buffer.lane = legacy.lane;
   buffer.segments = bundle->segments;
   for (Segment& segment : buffer.segments) segment.access = resource->access;
+  tell_own_stream(buffer);
   world.bind(s.target, std::move(buffer));
   return Reply::ok();
 }

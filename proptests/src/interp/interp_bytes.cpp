@@ -101,8 +101,8 @@ void shadow_copy(World& world, Bytes& to, Bytes& from, const Stamp& op, const Cl
                                        [&](const Stamp& w) { return clock.covers(w); });
       const auto value = settled ? cell.value : std::nullopt;
       const std::uint64_t start = part.offset - from.from + (cell.begin - part.begin) + to.from;
-      for (const Part& target : parts_of(to.buffer->segments, start,
-                                         start + (cell.end - cell.begin))) {
+      for (const Part& target :
+           parts_of(to.buffer->segments, start, start + (cell.end - cell.begin))) {
         target.extent->write(target.begin, target.end, value, op, clock, world.timeline.host());
         part.extent->add_reader({cell.begin, cell.end, op, target.owner});
       }
@@ -203,8 +203,8 @@ DriverStatus settle_device(World& world, const BufferObject& buffer) {
     const auto* stream = std::get_if<StreamObject>(&object);
     if (!stream || stream->kind != StreamKind::kCreated || world.is_capturing(stream->lane))
       continue;
-    const bool used = std::any_of(
-        buffer.segments.begin(), buffer.segments.end(), [&](const Segment& segment) {
+    const bool used =
+        std::any_of(buffer.segments.begin(), buffer.segments.end(), [&](const Segment& segment) {
           const auto& uses = segment.extent->uses();
           return std::any_of(uses.begin(), uses.end(),
                              [&](const Stamp& use) { return use.lane == stream->lane; });

@@ -42,7 +42,8 @@ Reply do_aligned(World& world, const Statement& s) {
   const std::uint64_t unit = args.size(1);
   if (args.missing()) return args.skip();
   if (unit != 0 && value % unit == 0) return Reply::ok();
-  return Reply::because(kOtherwise, hex_in_check(value) + " is not a multiple of " + std::to_string(unit));
+  return Reply::because(kOtherwise,
+                        hex_in_check(value) + " is not a multiple of " + std::to_string(unit));
 }
 
 Reply do_calls(World& world, const Statement& s) {
@@ -82,17 +83,16 @@ Reply do_granules(World& world, const Statement& s) {
   std::string found;
   for (std::size_t i = 0; i < wanted.size(); ++i)
     found += granule_letter(world, base + i * world.sizes.granule, wanted[i] != 'M');
-  return wanted == found ? Reply::ok()
-                         : Reply::failed("expected " + wanted + ", found " + found);
+  return wanted == found ? Reply::ok() : Reply::failed("expected " + wanted + ", found " + found);
 }
 
 Reply do_pool(World& world, const Statement& s) {
   Args args(world, s);
   const std::uint64_t pool = args.address(0);
   if (args.missing()) return args.skip();
-  constexpr PoolAttribute kFields[] = {
-      PoolAttribute::kReservedMemCurrent, PoolAttribute::kReservedMemHigh,
-      PoolAttribute::kUsedMemCurrent, PoolAttribute::kUsedMemHigh};
+  constexpr PoolAttribute kFields[] = {PoolAttribute::kReservedMemCurrent,
+                                       PoolAttribute::kReservedMemHigh,
+                                       PoolAttribute::kUsedMemCurrent, PoolAttribute::kUsedMemHigh};
   std::string wanted;
   std::string found;
   for (std::size_t i = 0; i < 4; ++i) {
@@ -172,11 +172,11 @@ std::optional<Failure> check_landings(World& world, bool all) {
     failure.statement = landing.statement;
     failure.line = world.program.statements[landing.statement].line.number;
     failure.signature = "contents of an asynchronous read";
-    failure.message = "the read found " +
-                      (take.found.kind == ByteSummary::Kind::kUniform
-                           ? std::to_string(take.found.byte)
-                           : std::string("mixed or unknown bytes")) +
-                      " instead of " + std::to_string(landing.byte);
+    failure.message =
+        "the read found " +
+        (take.found.kind == ByteSummary::Kind::kUniform ? std::to_string(take.found.byte)
+                                                        : std::string("mixed or unknown bytes")) +
+        " instead of " + std::to_string(landing.byte);
     return failure;
   }
   world.landings = std::move(open);

@@ -80,8 +80,8 @@ Reply do_get_access(World& world, const Statement& s) {
 }
 
 /// What a pool allocation gave: a block to be freed by the end, unless it is null or captured.
-Reply block_reply(World& world, const Statement& s, const StreamObject& stream,
-                  DriverStatus status, DevicePtr ptr) {
+Reply block_reply(World& world, const Statement& s, const StreamObject& stream, DriverStatus status,
+                  DevicePtr ptr) {
   if (status != DriverStatus::kSuccess) return Reply::of(status);
   if (ptr && !world.is_capturing(stream.lane)) world.blocks.push_back(ptr.value);
   world.bind_raw(s, RawObject::Kind::kBlock, ptr.value);

@@ -14,7 +14,9 @@ StreamObject* stream_operand(World& world, const Statement& s, std::size_t index
   return name ? world.find_as<StreamObject>(name->text) : nullptr;
 }
 
-Reply no_stream_in_stream(const Statement& s) { return Reply::skipped("no such stream in " + to_text(s)); }
+Reply no_stream_in_stream(const Statement& s) {
+  return Reply::skipped("no such stream in " + to_text(s));
+}
 
 template <class C>
 DriverStatus on_stream(World& world, const StreamObject& stream, C& call) {
@@ -39,8 +41,7 @@ Reply do_hold(World& world, const Statement& s) {
   StreamObject* stream = stream_operand(world, s, 0);
   if (!stream) return no_stream_in_stream(s);
   const std::string name = world.expand(s.operand<Name>(0)->text);
-  if (std::find(world.held.begin(), world.held.end(), name) != world.held.end())
-    return Reply::ok();
+  if (std::find(world.held.begin(), world.held.end(), name) != world.held.end()) return Reply::ok();
   if (world.is_capturing(stream->lane)) return Reply::skipped("the stream captures");
   CloseGate gate;
   const DriverStatus status = on_stream(world, *stream, gate);

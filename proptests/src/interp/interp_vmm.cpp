@@ -173,6 +173,7 @@ Reply do_vmm_export(World& world, const Statement& s) {
   if (args.missing()) return args.skip();
   const DriverStatus status = world.program_call(call);
   if (status != DriverStatus::kSuccess) return Reply::of(status);
+  world.descriptors.push_back(call.descriptor);
   world.bind_raw(s, RawObject::Kind::kDescriptor,
                  static_cast<std::uint64_t>(static_cast<std::int64_t>(call.descriptor.value)));
   return Reply::ok();

@@ -121,8 +121,8 @@ std::optional<Failure> check_mapped(World& world, const Live& live) {
         if (!found) return broken("mapped", where + ": not mapped");
         if (*found != promise)
           return broken("access", where + ": device " + std::to_string(device) + " has access " +
-                                      std::to_string(static_cast<int>(*found)) +
-                                      " instead of " + std::to_string(static_cast<int>(promise)));
+                                      std::to_string(static_cast<int>(*found)) + " instead of " +
+                                      std::to_string(static_cast<int>(promise)));
       }
       if (promise != Access::kNone &&
           !world.oracle().range_has_access(at, segment.length, location, promise))
@@ -131,16 +131,14 @@ std::optional<Failure> check_mapped(World& world, const Live& live) {
     at += segment.length;
   }
   if (at - live.base != live.size)
-    return broken("size", "buffer " + std::string(live.name) + " has " +
-                              std::to_string(live.size) + " bytes instead of " +
-                              std::to_string(at - live.base));
+    return broken("size", "buffer " + std::string(live.name) + " has " + std::to_string(live.size) +
+                              " bytes instead of " + std::to_string(at - live.base));
   return std::nullopt;
 }
 
 std::optional<Failure> check_contents(World& world, const Live& live, bool gates) {
   if (live.object->suspended) return std::nullopt;
-  for (const Known& known :
-       known_of(live.object->segments, 0, live.size, world.timeline.host())) {
+  for (const Known& known : known_of(live.object->segments, 0, live.size, world.timeline.host())) {
     if (!known.value || (gates && !known.settled)) continue;
     const ByteSummary found =
         world.oracle().bytes_now(live.base + known.from, known.to - known.from);
@@ -186,8 +184,7 @@ std::optional<Failure> check_ledger(World& world, const Sums& sums) {
                   "the library counts " + std::to_string(library) + " " + std::string(what) +
                       ", the driver holds " + std::to_string(driver));
   };
-  if (sums.held.handles != held.handles)
-    return differ("handles", sums.held.handles, held.handles);
+  if (sums.held.handles != held.handles) return differ("handles", sums.held.handles, held.handles);
   if (sums.held.reservations != held.reservations)
     return differ("reservations", sums.held.reservations, held.reservations);
   if (sums.held.mappings != held.mappings)
@@ -219,8 +216,7 @@ std::optional<Failure> check_unchanged(World& world, const Statement& s,
     const auto same = std::find(now.begin(), now.end(), before);
     if (same != now.end()) continue;
     if (s.verb == Verb::kMove || s.verb == Verb::kHolder || s.verb == Verb::kDecoy) continue;
-    return broken("failed operation",
-                  "an operation that failed changed buffer " + before.name);
+    return broken("failed operation", "an operation that failed changed buffer " + before.name);
   }
   return std::nullopt;
 }
@@ -252,8 +248,8 @@ std::optional<Failure> check_untouched(World& world, const Statement& s,
     const auto found = std::find_if(now.begin(), now.end(),
                                     [&](const Visible& v) { return v.name == before.name; });
     if (found == now.end() || *found == before) continue;
-    const bool same_place = found->base == before.base && found->size == before.size &&
-                            found->closed == before.closed;
+    const bool same_place =
+        found->base == before.base && found->size == before.size && found->closed == before.closed;
     if (in_place && same_place && may_change(world, s, before.name)) continue;
     return broken("other buffer", "an operation changed buffer " + before.name);
   }

@@ -82,6 +82,17 @@ void order_before_release(World& world, const std::vector<Segment>& segments,
   }
 }
 
+void note_unordered_release(World& world, const std::vector<Segment>& segments,
+                            const StreamObject& stream, Lane replaced) {
+  for (const Segment& segment : segments) {
+    for (const Stamp& use : segment.extent->uses()) {
+      if (use.lane == stream.lane || world.timeline.settle(stream.lane).covers(use)) continue;
+      if (segment.extent->is_told(use.lane) && use.lane != replaced) continue;
+      world.misused = true;
+    }
+  }
+}
+
 void order_behind_allocation(World& world, BufferObject& buffer, const StreamObject& stream) {
   if (!buffer.ready || stream.lane == buffer.lane) return;
   auto& waited = buffer.ready_lanes;

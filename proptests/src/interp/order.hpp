@@ -12,6 +12,12 @@ namespace granule::prop {
 std::optional<std::pair<EventHandle, Clock>> record_marker(World& world,
                                                            const StreamObject& stream);
 
+/// A release that the program left unordered: notes whether it has work unfinished on the bytes
+/// that the library was never told of. What the model then reports is the program's own misuse.
+/// `replaced`: the lane of a buffer's own stream, where the release names another one.
+void note_unordered_release(World& world, const std::vector<Segment>& segments,
+                            const StreamObject& stream, Lane replaced);
+
 /// Work that comes on `stream` goes behind the buffer's allocation, where that is itself ordered.
 void order_behind_allocation(World& world, BufferObject& buffer, const StreamObject& stream);
 

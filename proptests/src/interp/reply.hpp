@@ -20,10 +20,10 @@ struct Reply {
     kError,        // the library failed: `word` and `detail`
     kWouldBlock,
     kUndefined,
-    kSkipped,      // an operand does not exist: `why`
-    kFailed,       // a check did not hold: `why`
-    kContents,     // bytes are not what was written: `why`
-    kUnmet,        // a `require` did not hold: `why`
+    kSkipped,   // an operand does not exist: `why`
+    kFailed,    // a check did not hold: `why`
+    kContents,  // bytes are not what was written: `why`
+    kUnmet,     // a `require` did not hold: `why`
   };
   Kind kind = Kind::kOk;
   std::string_view word;    // static storage
@@ -32,9 +32,7 @@ struct Reply {
   std::uint8_t count = 0;
   std::string why;
 
-  bool success() const {
-    return kind == Kind::kOk || kind == Kind::kWord || kind == Kind::kValues;
-  }
+  bool success() const { return kind == Kind::kOk || kind == Kind::kWord || kind == Kind::kValues; }
 
   static Reply ok() { return {}; }
   static Reply word_of(std::string_view text) {

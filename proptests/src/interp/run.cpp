@@ -177,9 +177,12 @@ class Runner {
     if (reply.kind == Reply::Kind::kSkipped || world_.sticky) return;
     if (auto failure = check_landings(world_, false)) return fail(std::move(*failure));
     if (!watched) return;
-    if (auto failure = check_outcome(world_, s, reply, before)) return fail(std::move(*failure));
+    auto failure = check_outcome(world_, s, reply, before);
     const bool full = world_.options.checking == Checking::kFull;
-    if (auto failure = check_invariants(world_, &s, full)) fail(std::move(*failure));
+    if (!failure) failure = check_invariants(world_, &s, full);
+    if (!failure) return;
+    failure->statement = world_.statement;
+    fail(std::move(*failure));
   }
 
   void note(const Statement& s, const Reply& reply) {
@@ -224,8 +227,8 @@ class Runner {
   }
 
   /// On hardware and under other verdicts the places are the driver's: what a program says of them,
-  /// and of what follows from them, gives way to the ledger. True if the reply may stand although it
-  /// is not the expected one.
+  /// and of what follows from them, gives way to the ledger. True if the reply may stand although
+  /// it is not the expected one.
   bool follows(const Statement& s, const Reply& reply) {
     const model::Verdict verdict = world_.oracle().config().verdict;
     const bool model = world_.machine->is_model();
@@ -235,11 +238,10 @@ class Runner {
         matches(world_, s, reply))
       return false;
     const auto is_place = [](std::string_view word) { return word == "kept" || word == "moved"; };
-    const bool placed =
-        (reply.kind == Reply::Kind::kWord && is_place(reply.word) &&
-         std::any_of(s.expected.begin(), s.expected.end(),
-                     [&](const Outcome& o) { return is_place(o.word); })) ||
-        (reply.kind == Reply::Kind::kSkipped && s.verb == Verb::kDecoy);
+    const bool placed = (reply.kind == Reply::Kind::kWord && is_place(reply.word) &&
+                         std::any_of(s.expected.begin(), s.expected.end(),
+                                     [&](const Outcome& o) { return is_place(o.word); })) ||
+                        (reply.kind == Reply::Kind::kSkipped && s.verb == Verb::kDecoy);
     if (placed) world_.followed = true;
     const bool counts = depends_on_places(s.verb) && reply.kind == Reply::Kind::kFailed;
     if (!placed && !((world_.followed || worst) && counts)) return false;
@@ -301,8 +303,8 @@ class Runner {
   }
 
   void unmet_require(const Reply& reply) {
-    const bool placed = world_.machine->is_model() &&
-                        world_.oracle().config().verdict == model::Verdict::kExact;
+    const bool placed =
+        world_.machine->is_model() && world_.oracle().config().verdict == model::Verdict::kExact;
     if (placed) {
       fail(Failure::Kind::kRequire, "require", reply.why);
       return;
@@ -320,9 +322,9 @@ class Runner {
     switch (kind) {
       case model::ViolationKind::kUnmappedUse:
       case model::ViolationKind::kNoAccess:
-        return uses_library_ && !names_fault(s);
-      case model::ViolationKind::kLeak:
-        return library;
+        return uses_library_ && !names_fault(s) && !world_.misused;
+      case model::ViolationKind::kUnorderedFree:
+        return library && !world_.misused;
       default:
         return library;
     }
@@ -343,8 +345,7 @@ class Runner {
       const Finding& finding = world_.findings[judged_];
       if (!is_misuse(finding, s)) continue;
       const std::string kind(name_of(finding.violation.kind));
-      fail(Failure::Kind::kViolation, "violation " + kind,
-           kind + ": " + finding.violation.message);
+      fail(Failure::Kind::kViolation, "violation " + kind, kind + ": " + finding.violation.message);
       return true;
     }
     return false;
@@ -426,8 +427,7 @@ RunReport run(const Program& program, const RunOptions& options) {
       world.report.status = RunStatus::kFailed;
       world.report.failure = std::move(*failure);
     }
-    if (auto found = world.machine->after_statement())
-      fail_at_end(world, std::move(*found));
+    if (auto found = world.machine->after_statement()) fail_at_end(world, std::move(*found));
   }
   close_report(world);
   return std::move(world.report);

@@ -2,6 +2,7 @@
 // the model's own contents. Bytes written twice without an order are unknown until written again.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -48,6 +49,14 @@ class Extent {
   /// Remembers that `op` touches bytes here.
   void touch(const Stamp& op);
 
+  /// A buffer that sees these bytes tells the library of work on that lane.
+  void tell(Lane lane) {
+    if (std::find(told_.begin(), told_.end(), lane) == told_.end()) told_.push_back(lane);
+  }
+  bool is_told(Lane lane) const {
+    return std::find(told_.begin(), told_.end(), lane) != told_.end();
+  }
+
   const std::vector<Cell>& cells() const { return cells_; }
   /// The last operation of each lane that touched anything here.
   const std::vector<Stamp>& uses() const { return uses_; }
@@ -61,6 +70,7 @@ class Extent {
   std::vector<Cell> cells_;
   std::vector<Stamp> uses_;
   std::vector<Reader> readers_;
+  std::vector<Lane> told_;
 };
 
 /// A part of a buffer: `length` bytes of an extent from `offset` on.
@@ -75,7 +85,7 @@ struct Segment {
 struct Part {
   Extent* extent = nullptr;
   std::shared_ptr<Extent> owner;
-  std::uint64_t begin = 0;   // in the extent
+  std::uint64_t begin = 0;  // in the extent
   std::uint64_t end = 0;
   std::uint64_t offset = 0;  // of `begin` in the buffer
 };

@@ -64,8 +64,8 @@ class Tap final : public Backend {
 
   /// What happened since the statement began.
   struct Traffic {
-    std::uint64_t calls = 0;           // of the library
-    std::uint64_t created_bytes = 0;   // by the library
+    std::uint64_t calls = 0;          // of the library
+    std::uint64_t created_bytes = 0;  // by the library
     DriverStatus sticky = DriverStatus::kSuccess;
     std::int32_t contexts = 0;  // pushed and not popped, by the library
   };

@@ -31,8 +31,8 @@ void SinkCounter::report(const FailureReport& report) noexcept { reports.push_ba
 
 World::World(const Program& wanted, const RunOptions& asked) : program(wanted), options(asked) {
   const model::Config config = machine_config(program, options.machine);
-  machine = options.make_machine ? options.make_machine(config)
-                                 : std::make_unique<ModelMachine>(config);
+  machine =
+      options.make_machine ? options.make_machine(config) : std::make_unique<ModelMachine>(config);
   sizes.granule = config.devices[0].granularity;
   faults = std::make_unique<fault::FaultBackend>(machine->driver());
   poison = std::make_unique<check::PoisonCheckBackend>(
@@ -65,8 +65,8 @@ std::string World::expand(std::string_view name) const {
 }
 
 Object* World::find(std::string_view name) {
-  const auto found = name.find('@') == std::string_view::npos ? objects.find(name)
-                                                              : objects.find(expand(name));
+  const auto found =
+      name.find('@') == std::string_view::npos ? objects.find(name) : objects.find(expand(name));
   return found == objects.end() ? nullptr : &found->second;
 }
 

@@ -163,35 +163,37 @@ class World {
   bool in_host_function = false;
   std::map<std::string, ThreadState, std::less<>> threads;
   ContextHandle primary;
-  bool without_context = false;  // `context never` or `no_init`
+  bool without_context = false;              // `context never` or `no_init`
   std::vector<std::uint64_t> free_at_start;  // by device
   Tap::Counts marked;
   std::vector<Lane> legacy_lanes;  // by device; kHostLane: none yet
   std::vector<std::uint32_t> capturing_lanes;
-  std::vector<std::string> held;         // names of streams behind a closed gate
+  std::vector<std::string> held;  // names of streams behind a closed gate
   std::vector<Landing> landings;
   std::uint64_t next_landing = 1;
-  std::vector<Finding> findings;         // all misuse so far
+  std::vector<Finding> findings;                                 // all misuse so far
   std::map<std::uint64_t, std::weak_ptr<Extent>> chunk_extents;  // by physical allocation
   std::vector<AllocationHandle> ballast;
-  std::vector<std::shared_ptr<void>> late_host_calls;  // arguments of host functions not yet run
-  std::vector<EventHandle> spare_events;  // the interpreter's own
+  std::vector<std::shared_ptr<void>> late_host_calls;   // arguments of host functions not yet run
+  std::vector<EventHandle> spare_events;                // the interpreter's own
   std::map<Lane, std::pair<EventHandle, Clock>> tails;  // last events of destroyed streams
-  std::vector<std::uint64_t> plain;   // addresses of cuMemAlloc memory of the program
+  std::vector<std::uint64_t> plain;  // addresses of cuMemAlloc memory of the program
   std::vector<std::uint64_t> pinned;
   std::vector<std::uint64_t> blocks;  // pool blocks of the program
   std::vector<PoolHandle> pools;      // pools that the program made
   std::vector<ContextHandle> contexts;
-  bool any_fault = false;             // a fault was armed
-  bool any_import = false;
-  std::uint64_t keepers = 0;          // reservations behind holes, which no check counts
-  bool followed = false;              // on hardware: a place differed from what the program says
-  std::uint64_t followed_count = 0;   // expectations replaced since
-  bool last_failed = false;           // the last statement failed or would block
-  bool context_lost = false;          // a primary context was reset: its memory went with it
-  std::vector<Visible> visible;       // buffers after the last statement of the allocator
-  Holdings lost;                      // leaked by resources that are gone, and reported
-  bool sticky = false;                // a kernel fault: nothing can be checked at the end
+  std::vector<Descriptor> descriptors;  // open ones that the program made with driver calls
+  bool any_fault = false;               // a fault was armed
+  bool any_import = false;              // memory that is shared outside the budget
+  std::uint64_t keepers = 0;            // reservations behind holes, which no check counts
+  bool followed = false;                // on hardware: a place differed from what the program says
+  std::uint64_t followed_count = 0;     // expectations replaced since
+  bool misused = false;                 // the program released what it still uses, untold
+  bool last_failed = false;             // the last statement failed or would block
+  bool context_lost = false;            // a primary context was reset: its memory went with it
+  std::vector<Visible> visible;         // buffers after the last statement of the allocator
+  Holdings lost;                        // leaked by resources that are gone, and reported
+  bool sticky = false;                  // a kernel fault: nothing can be checked at the end
 
   Tap& driver() { return *tap; }
   model::DriverState& oracle() { return machine->oracle(); }
@@ -287,7 +289,8 @@ Reply execute(World& world, const Statement& statement);
 bool matches(World& world, const Statement& statement, const Reply& reply);
 
 // Parts of a run, by subject.
-/// Drops whatever a name holds, in the destructor's way; ok if it holds nothing that can be dropped.
+/// Drops whatever a name holds, in the destructor's way; ok if it holds nothing that can be
+/// dropped.
 Reply drop_object(World& world, std::string_view name, bool unordered);
 /// Orders unfinished work on these bytes behind `stream`, with calls of the interpreter's own.
 void order_before_release(World& world, const std::vector<Segment>& segments,

@@ -119,9 +119,9 @@ struct Statement {
   std::string target;  // NAME of `NAME = ...`; empty: none
   std::vector<Operand> operands;
   std::vector<Option> options;
-  std::vector<Outcome> expected;   // alternatives; empty: any defined outcome
-  std::string thread;              // the thread block that it stands in; empty: the main thread
-  std::string host_function;       // the stream of an in_host_function; empty: none
+  std::vector<Outcome> expected;  // alternatives; empty: any defined outcome
+  std::string thread;             // the thread block that it stands in; empty: the main thread
+  std::string host_function;      // the stream of an in_host_function; empty: none
   std::optional<Repeat> repeat;
   friend bool operator==(const Statement&, const Statement&) = default;
 

@@ -50,7 +50,7 @@ struct RunOptions {
 
 enum class RunStatus : std::uint8_t {
   kClean,
-  kUnmet,   // its `needs`, or on hardware a `require`, could not be met
+  kUnmet,  // its `needs`, or on hardware a `require`, could not be met
   kFailed,
 };
 

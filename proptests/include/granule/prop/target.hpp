@@ -49,7 +49,7 @@ struct TargetGrowth {
 struct TargetOptions {
   enum class Kind : std::uint8_t { kVmm, kPool, kRecycler };
   Kind kind = Kind::kVmm;
-  VmmOptions vmm;                 // kVmm
+  VmmOptions vmm;                  // kVmm
   std::uint64_t commit_ahead = 0;  // kVmm: growth policy
   std::uint32_t slack_percent = 0;
   std::uint64_t max_chunk = 0;  // 0: no bound
@@ -58,8 +58,8 @@ struct TargetOptions {
   bool default_pool = false;  // kPool: binds the device's default pool
   bool has_threshold = false;
   std::uint64_t threshold = 0;
-  std::uint64_t max_size = 0;         // kPool: 0 is no bound
-  std::uint64_t limit = kNoLimit;     // kRecycler
+  std::uint64_t max_size = 0;      // kPool: 0 is no bound
+  std::uint64_t limit = kNoLimit;  // kRecycler
 };
 
 /// A resource under test.

@@ -23,9 +23,9 @@ inline constexpr std::size_t kVerbCount = 0
 
 /// What an operand is.
 enum class OperandKind : std::uint8_t {
-  kNone,     // a flag's value
-  kName,     // a symbol that must exist
-  kNew,      // a symbol that the statement makes
+  kNone,  // a flag's value
+  kName,  // a symbol that must exist
+  kNew,   // a symbol that the statement makes
   kSize,
   kAddress,  // NAME+OFFSET or a number
   kRange,
