@@ -86,6 +86,8 @@ struct Reservation : ListHook {
 struct Marker : ListHook {
   EventHandle event;
   ContextHandle context;
+  DeviceId device;
+  bool retained = false;   // holds the device's primary context, which the event lives in
   std::uint32_t refs = 0;  // stream uses that wait for it; 0: free for reuse
 };
 

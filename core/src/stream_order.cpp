@@ -96,17 +96,34 @@ Result<Marker*> StreamOrder::take_marker(ContextHandle context, const Stream& st
   Fresh<Marker> fresh(driver_.runtime());
   if (!fresh) return host_memory_error(sizeof(Marker));
   std::optional<ContextScope> scope;
-  if (stream.kind() == StreamKind::kCreated) {  // else the context is current already
+  if (stream.kind() == StreamKind::kCreated) {
     scope.emplace(driver_, stream);
     if (!scope->status().ok()) return scope->status().error();
+  } else {
+    // The context is current already, but only for this call: an event dies with its context.
+    DevicePrimaryCtxRetain retain{stream.device(), {}};
+    const DriverStatus status = driver_.call(retain);
+    if (status != DriverStatus::kSuccess)
+      return driver_error(status, kind_of<DevicePrimaryCtxRetain>);
+    fresh->device = stream.device();
+    fresh->retained = true;
   }
   EventCreate create;
   const DriverStatus status = driver_.call(create);
-  if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<EventCreate>);
+  if (status != DriverStatus::kSuccess) {
+    release_context(*fresh.get());
+    return driver_error(status, kind_of<EventCreate>);
+  }
   fresh->event = create.event;
   fresh->context = context;
   fresh->refs = 1;
   return fresh.release();
+}
+
+void StreamOrder::release_context(const Marker& marker) const noexcept {
+  if (!marker.retained) return;
+  DevicePrimaryCtxRelease release{marker.device};
+  (void)driver_.call(release);  // fails only for a context that was reset: nothing is held then
 }
 
 void StreamOrder::drop_marker(StreamUse& use) noexcept {

@@ -50,11 +50,13 @@ class StreamOrder {
       const DriverStatus status = driver_.call(destroy);
       if (status != DriverStatus::kSuccess && !is_sticky(status))
         failed(driver_error(status, kind_of<EventDestroy>));
+      release_context(marker);
       unmake(driver_.runtime(), &marker);
     }
   }
 
  private:
+  void release_context(const Marker& marker) const noexcept;
   Result<Marker*> take_marker(ContextHandle context, const Stream& stream);
 
   Driver driver_;

@@ -54,8 +54,8 @@ void Writer::write_one() {
   if (!allocate()) sync();  // what was drawn has nothing to work on
 }
 
-void Writer::add(Line&& line) {
-  Statement statement = std::move(line).take();
+void Writer::add(Line& line) {
+  Statement statement = line.take();
   statement.thread = thread_;
   program_.statements.push_back(std::move(statement));
 }

@@ -13,32 +13,32 @@ namespace granule::prop::gen {
 class Line {
  public:
   explicit Line(Verb verb) { statement_.verb = verb; }
-  Line&& target(std::string name) && {
+  Line& target(std::string name) {
     statement_.target = std::move(name);
-    return std::move(*this);
+    return *this;
   }
-  Line&& name(std::string text) && { return std::move(*this).operand(Name{std::move(text)}); }
-  Line&& size(Size value) && { return std::move(*this).operand(std::move(value)); }
-  Line&& number(std::uint64_t value) && { return std::move(*this).size(Size::bytes(value)); }
-  Line&& word(std::string text) && { return std::move(*this).operand(Word{std::move(text)}); }
-  Line&& operand(Operand value) && {
+  Line& name(std::string text) { return operand(Name{std::move(text)}); }
+  Line& size(Size value) { return operand(std::move(value)); }
+  Line& number(std::uint64_t value) { return size(Size::bytes(value)); }
+  Line& word(std::string text) { return operand(Word{std::move(text)}); }
+  Line& operand(Operand value) {
     statement_.operands.push_back(std::move(value));
-    return std::move(*this);
+    return *this;
   }
-  Line&& flag(std::string key) && {
+  Line& flag(std::string key) {
     statement_.options.push_back({std::move(key), std::nullopt});
-    return std::move(*this);
+    return *this;
   }
-  Line&& option(std::string key, Operand value) && {
+  Line& option(std::string key, Operand value) {
     statement_.options.push_back({std::move(key), std::move(value)});
-    return std::move(*this);
+    return *this;
   }
-  Line&& on(const std::string& stream) && {
-    if (stream.empty()) return std::move(*this);
-    return std::move(*this).option("on", Name{stream});
+  Line& on(const std::string& stream) {
+    if (stream.empty()) return *this;
+    return option("on", Name{stream});
   }
   bool has(std::string_view key) const { return statement_.has(key); }
-  Statement take() && { return std::move(statement_); }
+  Statement take() { return std::move(statement_); }
 
  private:
   Statement statement_;
@@ -153,7 +153,8 @@ class Writer {
   // writer.cpp
   static Emit emit_of(Op op);
   void write_one();
-  void add(Line&& line);
+  void add(Line& line);
+  void add(Line&& line) { add(line); }
   std::string fresh(NameKind kind);
   Size any_size();
   Size around(std::uint64_t granules);

@@ -27,13 +27,13 @@ bool Writer::allocate() {
     if (has(Feature::kCapacity) && c_.chance(1, 2)) {
       buffer.capacity = buffer.granules + c_.between(1, 8);
       const Size capacity = c_.chance(1, 12) ? any_size() : Size::granules(buffer.capacity);
-      line = std::move(line).option("capacity", capacity);
+      line.option("capacity", capacity);
     }
-    if (!holes_.empty() && c_.chance(1, 2))
-      line = std::move(line).option("at", Name{holes_[c_.pick(holes_.size())]});
-    if (has(Feature::kZero) && c_.chance(1, 2)) line = std::move(line).flag("zero");
+    if (!holes_.empty() && c_.chance(1, 2)) line.option("at", Name{holes_[c_.pick(holes_.size())]});
+    if (has(Feature::kZero) && c_.chance(1, 2)) line.flag("zero");
   }
-  add(std::move(line).on(stream_name()));
+  line.on(stream_name());
+  add(line);
   buffers_.push_back(std::move(buffer));
   return true;
 }
@@ -42,16 +42,16 @@ void Writer::add_call_options(Line& line, const BufferFact& buffer) {
   if (has(Feature::kCallOptions) && c_.chance(1, 3)) {
     switch (c_.pick(4)) {
       case 0:
-        line = std::move(line).option("capacity", Size::granules(buffer.granules + 8));
+        line.option("capacity", Size::granules(buffer.granules + 8));
         break;
       case 1:
-        line = std::move(line).option("self_access", Word{c_.chance(1, 2) ? "none" : "rw"});
+        line.option("self_access", Word{c_.chance(1, 2) ? "none" : "rw"});
         break;
       case 2:
-        line = std::move(line).option("rdma", Word{"required"});
+        line.option("rdma", Word{"required"});
         break;
       default:
-        if (has(Feature::kSecondDevice)) line = std::move(line).option("peers", NumberList{{1}});
+        if (has(Feature::kSecondDevice)) line.option("peers", NumberList{{1}});
     }
   }
   if (!has(Feature::kBadOptions) || !c_.chance(1, 4)) return;
@@ -59,13 +59,13 @@ void Writer::add_call_options(Line& line, const BufferFact& buffer) {
   place.id = 1;
   switch (c_.pick(4)) {
     case 0:
-      line = std::move(line).option("handle", Word{"win32_kmt"});
+      line.option("handle", Word{"win32_kmt"});
       break;
     case 1:
-      line = std::move(line).option("location", place);
+      line.option("location", place);
       break;
     case 2:
-      if (!line.has("peers")) line = std::move(line).option("peers", NumberList{{9}});
+      if (!line.has("peers")) line.option("peers", NumberList{{9}});
       break;
     default:
       break;
@@ -81,7 +81,7 @@ bool Writer::grow() {
   const Size size = grown_size(*input);
   Line line = Line(Verb::kGrow).target(result.name).name(input->name).size(size);
   add_call_options(line, *input);
-  add(std::move(line));
+  add(line);
   result.closed = false;
   result.granules = std::max(result.granules, granules_of(size));
   buffers_.push_back(std::move(result));
@@ -95,7 +95,7 @@ bool Writer::resize() {
   const Size size = smaller ? around(c_.pick(buffer->granules)) : grown_size(*buffer);
   Line line = Line(Verb::kResize).name(buffer->name).size(size);
   add_call_options(line, *buffer);
-  add(std::move(line));
+  add(line);
   const std::uint64_t granules = granules_of(size);
   if (granules <= plan_.memory) buffer->granules = granules;
   return true;
@@ -114,8 +114,8 @@ bool Writer::close() {
   BufferFact* buffer = pick_buffer([](const BufferFact&) { return true; });
   if (!buffer) return false;
   Line line = Line(Verb::kClose).name(buffer->name);
-  if (c_.chance(1, 3)) line = std::move(line).on(stream_name(false));
-  add(std::move(line));
+  if (c_.chance(1, 3)) line.on(stream_name(false));
+  add(line);
   buffer->closed = true;
   buffer->suspended = false;
   return true;
@@ -136,12 +136,12 @@ bool Writer::suspend() {
   if (c_.chance(1, 4)) {
     BufferFact* second = pick_vmm(false);
     if (second && second != first && second->resource == first->resource) {
-      line = std::move(line).name(second->name);
+      line.name(second->name);
       second->suspended = true;
     }
   }
-  if (c_.chance(1, 2)) line = std::move(line).flag("backup");
-  add(std::move(line));
+  if (c_.chance(1, 2)) line.flag("backup");
+  add(line);
   first->suspended = true;
   return true;
 }
@@ -155,11 +155,11 @@ bool Writer::resume() {
     BufferFact* second = pick_buffer(
         [&](const BufferFact& b) { return b.suspended && b.resource == buffer->resource; });
     if (second) {
-      line = std::move(line).name(second->name);
+      line.name(second->name);
       second->suspended = false;
     }
   }
-  add(std::move(line));
+  add(line);
   return true;
 }
 

@@ -78,27 +78,28 @@ bool Writer::fail() {
                   .option("nth", Size::bytes(1 + c_.pick(row.call == "any" ? 12 : 3)));
   switch (c_.pick(6)) {
     case 3:
-      line = std::move(line).option("times", Word{"2"});
+      line.option("times", Word{"2"});
       break;
     case 4:
-      line = std::move(line).option("times", Word{"12"});
+      line.option("times", Word{"12"});
       break;
     case 5:
-      line = std::move(line).option("times", Word{"all"});
+      line.option("times", Word{"all"});
       break;
     default:
       break;
   }
-  if (has(Feature::kFaultsAfter) && c_.chance(1, 2)) line = std::move(line).flag("after");
-  add(std::move(line).option("with", Word{std::string(row.codes[c_.pick(4)])}));
+  if (has(Feature::kFaultsAfter) && c_.chance(1, 2)) line.flag("after");
+  line.option("with", Word{std::string(row.codes[c_.pick(4)])});
+  add(line);
   faults_armed_ = true;
   return true;
 }
 
 bool Writer::fail_host() {
   Line line = Line(Verb::kFailHostAlloc).option("nth", Size::bytes(1 + c_.pick(4)));
-  if (c_.chance(1, 4)) line = std::move(line).option("times", Word{"all"});
-  add(std::move(line));
+  if (c_.chance(1, 4)) line.option("times", Word{"all"});
+  add(line);
   faults_armed_ = true;
   return true;
 }

@@ -29,9 +29,9 @@ void Writer::write_devices() {
   }
   if (!has(Feature::kSecondDevice)) return;
   Line line = Line(Verb::kDevice).number(1);
-  if (has(Feature::kTiny)) line = std::move(line).option("memory", Size::granules(plan_.memory));
-  if (c_.chance(1, 8)) line = std::move(line).option("peers", Word{"none"});
-  add(std::move(line));
+  if (has(Feature::kTiny)) line.option("memory", Size::granules(plan_.memory));
+  if (c_.chance(1, 8)) line.option("peers", Word{"none"});
+  add(line);
 }
 
 bool Writer::make_stream() {
@@ -43,14 +43,14 @@ bool Writer::make_stream() {
   const bool first = streams_.empty();
   switch (first ? 0 : c_.pick(has(Feature::kDefaultStreams) ? 6 : 4)) {
     case 3:
-      line = std::move(line).word("blocking");
+      line.word("blocking");
       break;
     case 4:
-      line = std::move(line).word("legacy");
+      line.word("legacy");
       fact.created = false;
       break;
     case 5:
-      line = std::move(line).word("per_thread");
+      line.word("per_thread");
       fact.created = false;
       break;
     default:
@@ -58,9 +58,9 @@ bool Writer::make_stream() {
   }
   if (!first && has(Feature::kSecondDevice) && c_.chance(1, 3)) {
     fact.device = 1;
-    line = std::move(line).option("device", Size::bytes(1));
+    line.option("device", Size::bytes(1));
   }
-  add(std::move(line));
+  add(line);
   streams_.push_back(std::move(fact));
   return true;
 }
@@ -80,86 +80,84 @@ void Writer::add_placement(Line& line, ResourceFact& fact) {
       default:
         place.kind = "host_numa_current";
     }
-    line = std::move(line).option("location", place);
+    line.option("location", place);
   } else if (has(Feature::kSecondDevice) && c_.chance(1, 4)) {
     Place place;
     place.id = 1;
-    line = std::move(line).option("location", place);
+    line.option("location", place);
   } else if (has(Feature::kSecondDevice) && c_.chance(1, 3)) {
-    line = std::move(line).option("peers", NumberList{{1}});
-    if (c_.chance(1, 3)) line = std::move(line).option("peer_access", Word{"r"});
+    line.option("peers", NumberList{{1}});
+    if (c_.chance(1, 3)) line.option("peer_access", Word{"r"});
   }
   if (has(Feature::kShare) && !host) {
     fact.shared = true;
-    line = std::move(line).option("handle", Word{"posix_fd"});
+    line.option("handle", Word{"posix_fd"});
   }
   if (has(Feature::kAlign))
-    line = std::move(line).option("align", Size::granules(c_.one_of<std::uint64_t>({2, 4, 16})));
+    line.option("align", Size::granules(c_.one_of<std::uint64_t>({2, 4, 16})));
   if (has(Feature::kRdma) && !host) {
     if (c_.chance(1, 2)) {
-      line = std::move(line).flag("rdma");
+      line.flag("rdma");
     } else {
-      line = std::move(line).option("rdma", Word{"required"});
+      line.option("rdma", Word{"required"});
     }
   }
 }
 
 void Writer::add_policy(Line& line) {
-  if (has(Feature::kDeferred)) line = std::move(line).option("free", Word{"deferred"});
+  if (has(Feature::kDeferred)) line.option("free", Word{"deferred"});
   if (has(Feature::kCache)) {
-    line = std::move(line).option("cache", Size::granules(c_.one_of<std::uint64_t>({4, 64, 1, 2})));
+    line.option("cache", Size::granules(c_.one_of<std::uint64_t>({4, 64, 1, 2})));
     if (has(Feature::kFit)) {
       Term percent;
       percent.kind = Term::Kind::kPercent;
       percent.value = c_.one_of<std::uint64_t>({50, 25, 100});
-      line = std::move(line).option("fit", Size{{percent}});
+      line.option("fit", Size{{percent}});
     }
   }
-  if (has(Feature::kLimit))
-    line = std::move(line).option("limit", Size::granules(c_.between(1, plan_.memory)));
+  if (has(Feature::kLimit)) line.option("limit", Size::granules(c_.between(1, plan_.memory)));
   if (!has(Feature::kPolicy)) return;
-  if (c_.chance(1, 2))
-    line = std::move(line).option("commit_ahead", Size::granules(c_.between(1, 4)));
+  if (c_.chance(1, 2)) line.option("commit_ahead", Size::granules(c_.between(1, 4)));
   if (c_.chance(1, 3)) {
     Term percent;
     percent.kind = Term::Kind::kPercent;
     percent.value = c_.one_of<std::uint64_t>({25, 50, 100});
-    line = std::move(line).option("slack", Size{{percent}});
+    line.option("slack", Size{{percent}});
   }
-  if (c_.chance(1, 2)) line = std::move(line).option("max_chunk", Size::granules(c_.between(1, 4)));
+  if (c_.chance(1, 2)) line.option("max_chunk", Size::granules(c_.between(1, 4)));
 }
 
 void Writer::add_bad_option(Line& line) {
   Place place;
   switch (c_.pick(9)) {
     case 0:
-      line = std::move(line).option("align", Size::bytes(3));
+      line.option("align", Size::bytes(3));
       break;
     case 1:
-      line = std::move(line).option("peers", NumberList{{7}});
+      line.option("peers", NumberList{{7}});
       break;
     case 2:
-      line = std::move(line).option("peers", NumberList{{0}});
+      line.option("peers", NumberList{{0}});
       break;
     case 3:
-      line = std::move(line).option("handle", Word{"fabric"});
+      line.option("handle", Word{"fabric"});
       break;
     case 4:
-      line = std::move(line).flag("managed");
+      line.flag("managed");
       break;
     case 5:
       place.id = 5;
-      line = std::move(line).option("location", place);
+      line.option("location", place);
       break;
     case 6:
       place.kind = "host";
-      line = std::move(line).option("location", place).option("rdma", Word{"required"});
+      line.option("location", place).option("rdma", Word{"required"});
       break;
     case 7:
-      line = std::move(line).option("self_access", Word{"r"});
+      line.option("self_access", Word{"r"});
       break;
     default:
-      line = std::move(line).option("peers", NumberList{{1, 1}});
+      line.option("peers", NumberList{{1, 1}});
   }
 }
 
@@ -176,14 +174,14 @@ void Writer::write_resource(ResourceKind kind, bool bad) {
   } else if (kind == ResourceKind::kVmm) {
     add_placement(line, fact);
     add_policy(line);
-    if (c_.chance(1, 12)) line = std::move(line).option("granularity", Word{"minimum"});
+    if (c_.chance(1, 12)) line.option("granularity", Word{"minimum"});
   } else if (kind == ResourceKind::kPool) {
-    if (c_.chance(1, 2)) line = std::move(line).flag("default");
-    if (c_.chance(1, 2)) line = std::move(line).option("threshold", Size::max());
+    if (c_.chance(1, 2)) line.flag("default");
+    if (c_.chance(1, 2)) line.option("threshold", Size::max());
   } else if (has(Feature::kLimit)) {
-    line = std::move(line).option("limit", Size::granules(c_.between(1, plan_.memory)));
+    line.option("limit", Size::granules(c_.between(1, plan_.memory)));
   }
-  add(std::move(line));
+  add(line);
   if (!bad) resources_.push_back(std::move(fact));
 }
 

@@ -48,8 +48,8 @@ bool Writer::copy() {
 bool Writer::sync() {
   StreamFact* stream = c_.chance(1, 2) ? pick_stream() : nullptr;
   Line line(Verb::kSync);
-  if (stream) line = std::move(line).name(stream->name);
-  add(std::move(line));
+  if (stream) line.name(stream->name);
+  add(line);
   return true;
 }
 
@@ -176,10 +176,10 @@ bool Writer::begin_capture() {
   if (!stream || stream->capturing || stream->held || !stream->created) return false;
   Line line = Line(Verb::kBeginCapture).name(stream->name);
   const auto mode = c_.pick(4);
-  if (mode == 1) line = std::move(line).word("relaxed");
-  if (mode == 2) line = std::move(line).word("thread_local");
-  if (mode == 3) line = std::move(line).word("global");
-  add(std::move(line));
+  if (mode == 1) line.word("relaxed");
+  if (mode == 2) line.word("thread_local");
+  if (mode == 3) line.word("global");
+  add(line);
   stream->capturing = true;
   return true;
 }
