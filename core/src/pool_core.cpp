@@ -48,13 +48,51 @@ Status PoolCore::close(PoolRecord*& record, const Stream* stream) {
     record->use.stream = *stream;
   }
   Status done = refuse_if_capturing(record->use);
-  if (done.ok()) done = give_back(record);
   if (done.ok()) {
+    {
+      const Lock lock(mutex_);
+      open_.erase(open_.iterator_to(*record));
+    }
+    done = give_back(record);
+    if (!done.ok()) {
+      const Lock lock(mutex_);
+      open_.push_back(*record);
+    }
+  }
+  if (done.ok()) {
+    if (stream) order_.drop_marker(own);
     record = nullptr;
   } else {
     record->use = own;
   }
   return done;
+}
+
+// One event for all blocks of the stream: it stands for the stream from now on.
+Status PoolCore::forget(const Stream& stream) {
+  StreamUse mark;
+  mark.stream = stream;
+  const auto visit = [&](auto&& action) {
+    const Lock lock(mutex_);
+    for (intrusive::list<PoolRecord>* list : {&open_, &parked_, kept()}) {
+      if (!list) continue;
+      for (PoolRecord& record : *list)
+        if (record.use.stream == stream && !record.use.marker) action(record.use);
+    }
+  };
+  bool needed = false;
+  visit([&](StreamUse&) { needed = true; });
+  if (!needed) return {};
+  if (Status may = refuse_if_capturing(mark); !may) return may;
+  if (Status set = order_.set_marker(mark); !set.ok() && !is_sticky(set.error().driver)) return set;
+  visit([&](StreamUse& use) {
+    use.marker = mark.marker;
+    use.forgotten = true;
+    use.done = !mark.marker;
+    order_.share_marker(use);
+  });
+  order_.drop_marker(mark);
+  return {};
 }
 
 void PoolCore::drop(PoolRecord*& record) noexcept {
@@ -63,6 +101,7 @@ void PoolCore::drop(PoolRecord*& record) noexcept {
   PoolRecord* const parked = std::exchange(record, nullptr);
   {
     const Lock lock(mutex_);
+    open_.erase(open_.iterator_to(*parked));
     parked_.push_back(*parked);
   }
   report(FailureKind::kParked, done.error(), parked->ptr, parked->size);

@@ -38,6 +38,8 @@ class PoolCore {
   void drop(PoolRecord*& record) noexcept;
   /// Frees parked blocks whose streams no longer capture.
   CollectResult collect();
+  /// Records what blocks need of a stream that is about to be destroyed.
+  Status forget(const Stream& stream);
 
  protected:
   using Lock = std::unique_lock<SeamMutex>;
@@ -50,10 +52,14 @@ class PoolCore {
   /// Nobody but parked blocks is left.
   virtual void shut_down() noexcept = 0;
   virtual void destroy() noexcept = 0;
+  /// With mutex_ held: the implementation's own records, if it keeps any.
+  virtual intrusive::list<PoolRecord>* kept() { return nullptr; }
 
   Status refuse_if_capturing(const StreamUse& use) const;
   PoolBuffer make_buffer(PoolRecord* record) {
     ref();
+    const Lock lock(mutex_);
+    open_.push_back(*record);
     return PoolBuffer(this, record);
   }
   void free_record(PoolRecord* record) noexcept;
@@ -68,7 +74,8 @@ class PoolCore {
 
  private:
   std::atomic<std::uint32_t> refs_{1};
-  intrusive::list<PoolRecord> parked_;  // guarded by mutex_
+  intrusive::list<PoolRecord> open_;    // guarded by mutex_
+  intrusive::list<PoolRecord> parked_;  // ditto
 };
 
 /// Makes a C in host memory from the seam; null if there is none.

@@ -30,6 +30,7 @@ class RecyclerCore final : public PoolCore {
   void enlist(PoolRecord& record);
   void delist(PoolRecord& record);
   Status give_back(PoolRecord* record) override;
+  intrusive::list<PoolRecord>* kept() override { return &idle_; }
   void shut_down() noexcept override;
   void destroy() noexcept override { destroy_pool_core(this, driver_.runtime()); }
 
@@ -72,8 +73,8 @@ PoolRecord* RecyclerCore::take(const Stream& stream, std::uint64_t size) {
     delist(*other);
   }
   // Another stream's: only once its work is done, which is asked with a marker.
-  bool done = false;
-  if (refuse_if_capturing(other->use).ok()) {
+  bool done = other->use.done;
+  if (!done && refuse_if_capturing(other->use).ok()) {
     const RelaxedScope relaxed(driver_);
     if (order_.set_marker(other->use).ok()) {
       const Result<bool> reached = order_.reached(other->use);
@@ -229,6 +230,7 @@ Result<PoolBuffer> RecyclingPool::allocate(const Stream& stream, std::uint64_t s
   return recycler_of(core_).allocate(stream, size);
 }
 Status RecyclingPool::trim(std::uint64_t keep) { return recycler_of(core_).trim(keep); }
+Status RecyclingPool::forget(const Stream& stream) { return core_->forget(stream); }
 std::uint64_t RecyclingPool::cached() const { return recycler_of(core_).cached(); }
 std::uint64_t RecyclingPool::held() const { return recycler_of(core_).held(); }
 

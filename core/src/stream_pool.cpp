@@ -168,8 +168,18 @@ Status StreamPoolCore::free(const Stream& stream, DevicePtr ptr) {
 }
 
 Status StreamPoolCore::give_back(PoolRecord* record) {
-  MemFreeAsync call{record->ptr, record->use.stream.handle()};
-  Status done = on_stream_call(driver_, record->use.stream, call);
+  Stream stream = record->use.stream;
+  if (record->use.forgotten) {
+    // The stream is gone; the device's legacy stream frees behind the event that stands for it.
+    stream = Stream::legacy(options_.device);
+    StreamUse legacy;
+    legacy.stream = stream;
+    if (Status may = refuse_if_capturing(legacy); !may) return may;
+    if (record->use.marker)
+      if (Status ordered = order_.order_behind(record->use, stream); !ordered) return ordered;
+  }
+  MemFreeAsync call{record->ptr, stream.handle()};
+  Status done = on_stream_call(driver_, stream, call);
   if (done.ok()) free_record(record);
   return done;
 }
@@ -293,6 +303,7 @@ Status StreamOrderedPool::set_reuse(ReusePolicy policy, bool on) {
 Status StreamOrderedPool::set_peer_access(DeviceId peer, Access access) {
   return pool_of(core_).set_peer_access(peer, access);
 }
+Status StreamOrderedPool::forget(const Stream& stream) { return core_->forget(stream); }
 CollectResult StreamOrderedPool::collect() { return core_->collect(); }
 PoolHandle StreamOrderedPool::handle() const { return pool_of(core_).handle(); }
 

@@ -58,6 +58,7 @@ class PoolTarget final : public TargetResource {
     return pool_.set_peer_access(device, access);
   }
   Status trim(std::uint64_t keep) override { return pool_.trim(keep); }
+  Status forget(const Stream& stream) override { return pool_.forget(stream); }
   Status collect() override {
     pool_.collect();
     return {};
@@ -99,6 +100,7 @@ class RecyclerTarget final : public TargetResource {
   }
   Status drop(TargetBuffer& buffer) override { return block_of(buffer).drop(); }
   Status trim(std::uint64_t keep) override { return pool_.trim(keep); }
+  Status forget(const Stream& stream) override { return pool_.forget(stream); }
   std::optional<std::uint64_t> stat(std::string_view field) const override {
     if (field == "cached") return pool_.cached();
     if (field == "live") return pool_.held() - pool_.cached();

@@ -111,6 +111,9 @@ class GRANULE_EXPORT StreamOrderedPool {
   Status set_peer_access(DeviceId peer, Access access);
   /// Frees parked blocks whose capture has ended.
   CollectResult collect();
+  /// Announces that `stream` is about to be destroyed: blocks of it are then freed behind the work
+  /// it had. Errors: capturing, driver, out_of_memory (host).
+  Status forget(const Stream& stream);
   /// The driver's pool. Valid while a handle or a block lives.
   PoolHandle handle() const;
 
@@ -145,6 +148,8 @@ class GRANULE_EXPORT RecyclingPool {
   /// Gives idle blocks whose work is done back until at most `keep` idle bytes are left. The
   /// driver's cuMemFree waits for the whole device. Errors: driver.
   Status trim(std::uint64_t keep);
+  /// Announces that `stream` is about to be destroyed, as StreamOrderedPool::forget.
+  Status forget(const Stream& stream);
   /// Bytes held in idle blocks and in all.
   std::uint64_t cached() const;
   std::uint64_t held() const;
