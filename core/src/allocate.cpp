@@ -34,7 +34,13 @@ AccessList* ResourceCore::access_for(const GrowOptions* call, Error* error) {
   if (call->self_access) merged.self_access = *call->self_access;
   if (call->peer_access) merged.peer_access = *call->peer_access;
   if (call->peers) merged.peers = *call->peers;
-  AccessList* list = intern(access_entries(merged));
+  AccessEntries entries = access_entries(merged);
+  if (!add_granted(entries, access_->entries, access_entries(options_))) {
+    *error =
+        make_error(ErrorCode::kInvalidArgument, "at most 16 places can have access to a chunk");
+    return nullptr;
+  }
+  AccessList* list = intern(entries);
   if (!list) *error = host_memory_error(sizeof(AccessList));
   return list;
 }

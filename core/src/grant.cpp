@@ -31,6 +31,13 @@ Error no_room() {
 
 }  // namespace
 
+bool add_granted(AccessEntries& entries, const AccessEntries& now, const AccessEntries& asked) {
+  for (const AccessEntry& entry : now)
+    if (widens(access_of(asked, entry.location), entry.access) && !widen(entries, entry))
+      return false;
+  return true;
+}
+
 // The next mapping that this grant has not reached, pinned and marked; null if there is none.
 Mapping* ResourceCore::next_to_grant(const AccessEntry& granted) {
   for (Reservation& reservation : reservations_)

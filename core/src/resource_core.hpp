@@ -35,6 +35,9 @@ inline constexpr std::size_t kBackupAlignment = 4096;
 /// The entries of cuMemSetAccess that the options ask for. At most one each for the memory's own
 /// side and each peer; empty if nobody is to have access.
 AccessEntries access_entries(const VmmOptions& options);
+// Adds to `entries` what grants gave: the entries by which `now` is wider than `asked`. False if
+// there is no room.
+bool add_granted(AccessEntries& entries, const AccessEntries& now, const AccessEntries& asked);
 
 /// What a chunk that is to be added looks like.
 struct ChunkRequest {

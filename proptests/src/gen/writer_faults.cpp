@@ -89,8 +89,11 @@ bool Writer::fail() {
     default:
       break;
   }
-  if (has(Feature::kFaultsAfter) && c_.chance(1, 2)) line.flag("after");
-  line.option("with", Word{std::string(row.codes[c_.pick(4)])});
+  const std::string_view code = row.codes[c_.pick(4)];
+  // NOT_READY asks for another try, which a call that was made does not stand.
+  if (has(Feature::kFaultsAfter) && code != "CUDA_ERROR_NOT_READY" && c_.chance(1, 2))
+    line.flag("after");
+  line.option("with", Word{std::string(code)});
   add(line);
   faults_armed_ = true;
   return true;

@@ -49,6 +49,18 @@ void open_gates(World& world) {
     world.harness_call(gate);
   }
   world.held.clear();
+  if (world.machine->is_model()) world.oracle().open_all_gates();  // of destroyed streams, too
+}
+
+/// Resources that only their buffers keep get a name, so that what they report can be asked.
+void keep_resources(World& world) {
+  std::vector<std::shared_ptr<ResourceObject>> all;
+  for (auto& [name, object] : world.objects) {
+    if (auto* buffer = std::get_if<BufferObject>(&object)) all.push_back(buffer->resource);
+    if (auto* holder = std::get_if<HolderObject>(&object)) all.push_back(holder->resource);
+  }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    world.bind("resource " + std::to_string(i), std::move(all[i]));
 }
 
 /// Waits for all devices that have a context of ours.
@@ -223,6 +235,7 @@ void use_primary_context(World& world) {
 }
 
 std::optional<Failure> give_back(World& world) {
+  keep_resources(world);
   if (auto failure = drop_all<HolderObject>(world, "holder")) return failure;
   if (auto failure = drop_all<BufferObject>(world, "buffer")) return failure;
   if (auto failure = drop_all<BundleObject>(world, "export")) return failure;

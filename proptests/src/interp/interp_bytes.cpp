@@ -165,7 +165,8 @@ Reply do_use(World& world, const Statement& s) {
   if (bytes.size() == 0) return Reply::ok();
   const Access access = bytes.buffer->resource->options.kind == TargetOptions::Kind::kVmm
                             ? promised_access(*bytes.buffer, bytes.from, bytes.to, stream->device)
-                            : Access::kReadWrite;
+                        : stream->device == bytes.buffer->resource->device ? Access::kReadWrite
+                                                                           : Access::kNone;
   if (access == Access::kNone) return Reply::skipped("the stream's device has no access");
   if (!s.has("unordered")) order_behind_allocation(world, *bytes.buffer, *stream);
   LaunchKernel kernel;

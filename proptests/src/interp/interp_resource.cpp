@@ -89,6 +89,7 @@ Reply make_resource(World& world, const Statement& s, TargetOptions options,
   resource->access = std::move(access);
   resource->device = device;
   world.bind(name, std::move(resource));
+  ++world.made_resources;
   return Reply::ok();
 }
 

@@ -3,6 +3,7 @@
 
 #include <granule/prop/text.hpp>
 
+#include "invariants.hpp"
 #include "order.hpp"
 
 namespace granule::prop {
@@ -120,12 +121,11 @@ Reply do_sync(World& world, const Statement& s) {
 
 /// Announces a stream to every resource, as its owner must before destroying it.
 Reply announce(World& world, StreamObject& stream) {
-  for (auto& [name, object] : world.objects) {
-    auto* resource = std::get_if<std::shared_ptr<ResourceObject>>(&object);
-    if (!resource || !(*resource)->target) continue;
+  for (ResourceObject* resource : reachable_resources(world)) {
+    if (!resource->target) continue;
     Result<Stream> bound = bound_stream(world, stream);
     if (!bound) return Reply::of(bound.error());
-    const Status told = (*resource)->target->forget(*bound);
+    const Status told = resource->target->forget(*bound);
     if (!told && told.error().code != ErrorCode::kUnsupported) return Reply::of(told);
   }
   return Reply::ok();
@@ -173,7 +173,9 @@ Reply do_begin_capture(World& world, const Statement& s) {
   StreamBeginCapture begin;
   if (mode && mode->text == "thread_local") begin.mode = CaptureMode::kThreadLocal;
   if (mode && mode->text == "relaxed") begin.mode = CaptureMode::kRelaxed;
+  const auto marker = record_marker(world, *stream);  // of the work that is no part of the capture
   const DriverStatus status = on_stream(world, *stream, begin);
+  if (status == DriverStatus::kSuccess && marker) world.tails[stream->lane] = *marker;
   if (status == DriverStatus::kSuccess) world.capturing_lanes.push_back(stream->lane);
   return capture_reply(status);
 }
@@ -183,7 +185,10 @@ Reply do_end_capture(World& world, const Statement& s) {
   if (!stream) return no_stream_in_stream(s);
   StreamEndCapture end;
   const DriverStatus status = on_stream(world, *stream, end);
-  if (status != DriverStatus::kWouldBlock) std::erase(world.capturing_lanes, stream->lane);
+  if (status != DriverStatus::kWouldBlock) {
+    std::erase(world.capturing_lanes, stream->lane);
+    world.tails.erase(stream->lane);
+  }
   if (status == DriverStatus::kSuccess && end.graph) {
     GraphDestroy destroy;
     destroy.graph = end.graph;

@@ -74,8 +74,8 @@ void order_before_release(World& world, const std::vector<Segment>& segments,
     for (const Stamp& use : segment.extent->uses()) {
       if (use.lane == stream.lane || use.lane == kHostLane) continue;
       if (std::find(done.begin(), done.end(), use.lane) != done.end()) continue;
-      if (world.timeline.settle(stream.lane).covers(use)) continue;
-      if (world.is_capturing(use.lane)) continue;
+      if (world.timeline.queued(stream.lane).covers(use)) continue;
+      if (world.is_capturing(use.lane) && world.tails.count(use.lane) == 0) continue;
       done.push_back(use.lane);
       order_lane(world, use.lane, stream);
     }

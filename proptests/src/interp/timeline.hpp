@@ -71,6 +71,13 @@ class Timeline {
     }
     return entry.clock;
   }
+  /// What the work queued on the lane so far knows: unlike settle, nothing that only later work
+  /// would wait for. A wait for the lane waits for no more than this.
+  Clock queued(Lane lane) const {
+    Clock clock = lanes_[lane].clock;
+    clock.join(lanes_[kHostLane].clock);
+    return clock;
+  }
   void wait(Lane lane, const Clock& event) { lanes_[lane].clock.join(event); }
   void host_learns(const Clock& clock) { lanes_[kHostLane].clock.join(clock); }
   void host_learns_all() {

@@ -192,8 +192,10 @@ class World {
   bool last_failed = false;             // the last statement failed or would block
   bool context_lost = false;            // a primary context was reset: its memory went with it
   std::vector<Visible> visible;         // buffers after the last statement of the allocator
-  Holdings lost;                        // leaked by resources that are gone, and reported
-  bool sticky = false;                  // a kernel fault: nothing can be checked at the end
+  std::size_t made_resources = 0;
+  std::size_t gone_resources = 0;  // of those, at the last look
+  Holdings lost;                   // leaked by resources that are gone, and reported
+  bool sticky = false;             // a kernel fault: nothing can be checked at the end
 
   Tap& driver() { return *tap; }
   model::DriverState& oracle() { return machine->oracle(); }
