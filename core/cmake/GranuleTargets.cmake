@@ -98,6 +98,7 @@ function(granule_test name)
   target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gtest GTest::gtest_main
                                         granule_build_flags)
   target_include_directories(${name} PRIVATE ${arg_PRIVATE_INCLUDE})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${GRANULE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   # The code of a test runs once: what counts is the time to compile it.
   target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
   if(NOT arg_NO_CTEST)
