@@ -140,27 +140,49 @@ class Zoo {
     options.generate.features = features;
     prop::plant(specimen, options.run);
     const Clock::time_point start = Clock::now();
-    const prop::CampaignResult result = prop::run_campaign(options);
+    const Clock::time_point end = start + options.time;
     Search search;
     search.engine = std::move(engine);
-    search.seconds = seconds_since(start);
-    search.programs = result.programs;
-    if (result.failures.empty()) return search;
-    search.found = true;
-    shrink_into(search, options, result.failures[0].index);
+    for (Clock::time_point now = start; now < end && !search.found; now = Clock::now()) {
+      options.time = std::chrono::duration_cast<std::chrono::milliseconds>(end - now);
+      const prop::CampaignResult result = prop::run_campaign(options);
+      search.programs += result.programs;
+      if (result.failures.empty()) break;
+      const std::uint64_t index = result.failures[0].index;
+      search.seconds = seconds_since(start);
+      search.found = is_clean(prop::campaign_program(options, index), specimen,
+                              prop::campaign_run(options, index));
+      if (search.found) shrink_into(search, specimen, options, index);
+      options.first = index + 1;  // what fails without the defect as well is no find
+    }
     return search;
   }
 
-  void shrink_into(Search& search, const prop::CampaignOptions& options,
-                   std::uint64_t index) const {
+  /// Whether the program is clean without the defect.
+  static bool is_clean(const prop::Program& program, const prop::Specimen& specimen,
+                       prop::RunOptions run) {
+    run.cells = false;
+    run.target = specimen.naive ? prop::zoo_target("naive") : prop::TargetFactory();
+    return prop::run_guarded(program, run).status != prop::RunStatus::kFailed;
+  }
+
+  void shrink_into(Search& search, const prop::Specimen& specimen,
+                   const prop::CampaignOptions& options, std::uint64_t index) const {
     const Clock::time_point start = Clock::now();
     const Clock::time_point end = start + duration_of(flags_.shrink_time);
     prop::RunOptions run = prop::campaign_run(options, index);
     run.cells = false;
     prop::ShrinkOptions shrinking;
     shrinking.stop = [end] { return Clock::now() >= end; };
+    const prop::Judge on_specimen = prop::judge_by_run(run);
+    const prop::Judge judge = [&](const prop::Program& program) {
+      prop::Judgement judgement = on_specimen(program);
+      if (!judgement.signature.empty() && !is_clean(program, specimen, run))
+        judgement.signature.clear();
+      return judgement;
+    };
     prop::ShrinkResult small =
-        prop::shrink(prop::campaign_program(options, index), prop::judge_by_run(run), shrinking);
+        prop::shrink(prop::campaign_program(options, index), judge, shrinking);
     search.shrink_seconds = seconds_since(start);
     search.signature = small.signature;
     search.statements = small.program.statements.size();
