@@ -44,7 +44,9 @@ void conform(const ConformFlags& flags) {
   bool fit = session.run_known();
   constexpr std::uint64_t kBatch = 250;
   std::uint64_t done = 0;
-  const std::uint64_t programs = flags.count != 0 ? flags.count : flags.calls != 0 ? UINT64_MAX : 100;
+  const std::uint64_t programs = flags.count != 0   ? flags.count
+                                 : flags.calls != 0 ? UINT64_MAX
+                                                    : 100;
   while (fit && done < programs && !session.interrupted()) {
     if (flags.calls != 0 && session.report().calls() >= flags.calls) break;
     const std::uint64_t next = std::min(kBatch, programs - done);
@@ -74,15 +76,15 @@ void add_conform(CLI::App& app) {
   command->add_option("--failures", flags->failures, "End after so many failing programs")
       ->capture_default_str();
   command
-      ->add_option("--plant", flags->plant,
-                   "With --backend model: a difference that must be found")
+      ->add_option("--plant", flags->plant, "With --backend model: a difference that must be found")
       ->check(CLI::IsMember(gpu::ModelDevice::plants()));
   command->add_option("--out", flags->out, "Folder for programs that diverge")
       ->capture_default_str();
   command->add_flag("--print", flags->print, "Print program --first and make no call");
   command->add_flag("--no-shrink", flags->no_shrink, "Save failing programs as they are");
   command->footer(
-      "Legal, illegal and borderline calls; the device's answers are compared with the model's one\n"
+      "Legal, illegal and borderline calls; the device's answers are compared with the model's "
+      "one\n"
       "by one: codes, access by granule, contents, figures of pools, and free memory to the byte\n"
       "after each call. What a driver may choose is followed. With --backend model a second model\n"
       "with other places and another schedule stands in for the device. Exit code 43 if they\n"

@@ -149,8 +149,9 @@ class Night {
   bool conform_step() {
     constexpr std::uint64_t kStep = 500;
     constexpr std::uint32_t kLength = 400;
-    const bool fit = session_->run(
-        "conform", conform_jobs(state_.seed, state_.conform_next, kStep, kLength), 250, false, true);
+    const bool fit =
+        session_->run("conform", conform_jobs(state_.seed, state_.conform_next, kStep, kLength),
+                      250, false, true);
     if (!session_->interrupted()) state_.conform_next += kStep;
     note_progress();
     return fit;
@@ -220,8 +221,9 @@ void add_nightly(CLI::App& app) {
   command->add_option("--seed", flags->seed, "Seed of the night; 0: from the clock");
   command->add_option("--corpus", flags->corpus, "Folders of programs to replay first")
       ->capture_default_str();
-  command->add_option("--conform-share", flags->conform_share,
-                      "Share of the time behind the corpus that random driver calls get")
+  command
+      ->add_option("--conform-share", flags->conform_share,
+                   "Share of the time behind the corpus that random driver calls get")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command->footer(

@@ -13,7 +13,7 @@ namespace granule::gpu {
 struct KnownDivergence {
   std::string signature;  // as Divergence::signature
   std::string reason;
-  std::string text;       // the program that shows it
+  std::string text;  // the program that shows it
   prop::Program program;
 };
 

@@ -74,17 +74,20 @@ void Follower::give_everything_back(ContextHandle primary) {
   wait();
   each(live_[ObjectKind::kGraph], [&](auto value, auto) { run(GraphDestroy{GraphHandle{value}}); });
   if (inside)
-    each(live_[ObjectKind::kPoolBlock],
-         [&](auto value, auto) { run(MemFreeAsync{DevicePtr{value}, kLegacyStream}); });
+    each(live_[ObjectKind::kPoolBlock], [&](auto value, auto) {
+      run(MemFreeAsync{DevicePtr{value}, kLegacyStream});
+    });
   wait();
   each(live_[ObjectKind::kPlainMemory], [&](auto value, auto) { run(MemFree{DevicePtr{value}}); });
   each(live_[ObjectKind::kPinnedMemory], [&](auto value, auto) { run(MemFreeHost{value}); });
-  each(live_[ObjectKind::kMapping],
-       [&](auto value, auto size) { run(MemUnmap{DevicePtr{value}, size}); });
+  each(live_[ObjectKind::kMapping], [&](auto value, auto size) {
+    run(MemUnmap{DevicePtr{value}, size});
+  });
   for (auto& [value, count] : references_)
     for (; count > 0; --count) run(MemRelease{AllocationHandle{value}});
-  each(live_[ObjectKind::kReservation],
-       [&](auto value, auto size) { run(MemAddressFree{DevicePtr{value}, size}); });
+  each(live_[ObjectKind::kReservation], [&](auto value, auto size) {
+    run(MemAddressFree{DevicePtr{value}, size});
+  });
   each(live_[ObjectKind::kDescriptor], [&](auto value, auto) {
     run(CloseDescriptor{Descriptor{static_cast<std::int32_t>(value)}});
   });

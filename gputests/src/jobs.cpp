@@ -9,9 +9,9 @@
 namespace granule::gpu {
 namespace {
 
-constexpr std::array kKinds{std::string_view("clean"),    std::string_view("unmet"),
-                            std::string_view("failed"),   std::string_view("diverged"),
-                            std::string_view("hang"),     std::string_view("crash"),
+constexpr std::array kKinds{std::string_view("clean"),  std::string_view("unmet"),
+                            std::string_view("failed"), std::string_view("diverged"),
+                            std::string_view("hang"),   std::string_view("crash"),
                             std::string_view("unfit")};
 
 bool touches_process(prop::Verb verb) {
@@ -83,19 +83,17 @@ bool from_line(std::string_view line, Outcome& outcome) {
 }
 
 bool needs_process(const prop::Program& program) {
-  return std::any_of(program.statements.begin(), program.statements.end(),
-                     [](const prop::Statement& s) {
-                       return touches_process(s.verb) || expects_fault(s) ||
-                              !s.host_function.empty() ||
-                              (s.verb == prop::Verb::kResourcePool && s.has("default"));
-                     });
+  return std::any_of(
+      program.statements.begin(), program.statements.end(), [](const prop::Statement& s) {
+        return touches_process(s.verb) || expects_fault(s) || !s.host_function.empty() ||
+               (s.verb == prop::Verb::kResourcePool && s.has("default"));
+      });
 }
 
 std::string leading_context(const prop::Program& program) {
   for (const prop::Statement& s : program.statements) {
     if (s.verb == prop::Verb::kNeeds || s.verb == prop::Verb::kDevice) continue;
-    const auto* name =
-        s.verb == prop::Verb::kContext ? s.operand<prop::Name>(0) : nullptr;
+    const auto* name = s.verb == prop::Verb::kContext ? s.operand<prop::Name>(0) : nullptr;
     if (name != nullptr && (name->text == "never" || name->text == "no_init")) return name->text;
     return {};
   }

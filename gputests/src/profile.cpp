@@ -67,8 +67,8 @@ Profile profile_of(cuda::CudaBackend& backend) {
   Profile profile;
   profile.unfit = cuda::unfit_reason(info);
   profile.kernel = info.kernel;
-  profile.driver = info.driver_release.empty() ? std::to_string(info.driver_api_version)
-                                               : info.driver_release;
+  profile.driver =
+      info.driver_release.empty() ? std::to_string(info.driver_api_version) : info.driver_release;
   profile.config.driver_version = info.driver_api_version;
   profile.config.numa_nodes = numa_nodes();
   profile.config.devices.clear();

@@ -16,8 +16,8 @@ std::string machine_line(const model::Config& machine) {
   out << "machine version=" << machine.driver_version << " numa=" << machine.numa_nodes;
   for (const model::DeviceConfig& device : machine.devices)
     out << " device memory=" << device.memory << " granularity=" << device.granularity
-        << " posix_fd=" << device.posix_fd << " fabric=" << device.fabric
-        << " rdma=" << device.rdma << " pools=" << device.pools << " peers=" << device.peers;
+        << " posix_fd=" << device.posix_fd << " fabric=" << device.fabric << " rdma=" << device.rdma
+        << " pools=" << device.pools << " peers=" << device.peers;
   return out.str();
 }
 

@@ -59,7 +59,8 @@ class Renamer {
   void forget_range(std::uint64_t device);
   bool in_range(std::uint64_t device) const;
   /// The oracle's address of a device address: inside a known range the same place of the oracle's
-  /// range, the same number elsewhere. The end of a range is elsewhere: a reservation may begin there.
+  /// range, the same number elsewhere. The end of a range is elsewhere: a reservation may begin
+  /// there.
   std::uint64_t address(std::uint64_t device) const;
 
   /// An input of a call. Hints of a reserve are to be left alone by the caller.
@@ -69,8 +70,8 @@ class Renamer {
     if constexpr (std::is_same_v<T, DevicePtr>) {
       out.value = address(value.value);
     } else if constexpr (kIdKind<T> != IdKind::kNone) {
-      out.value = static_cast<decltype(out.value)>(
-          id(kIdKind<T>, static_cast<std::uint64_t>(value.value)));
+      out.value =
+          static_cast<decltype(out.value)>(id(kIdKind<T>, static_cast<std::uint64_t>(value.value)));
     } else if constexpr (std::is_same_v<T, std::uint64_t>) {
       if (kind == ObjectKind::kPinnedMemory) out = address(value);
     }

@@ -38,8 +38,7 @@ bool is_error(Outcome::Kind kind) {
 
 }  // namespace
 
-Report::Report(std::string json_file, std::string junit)
-    : junit_(std::move(junit)) {
+Report::Report(std::string json_file, std::string junit) : junit_(std::move(junit)) {
   if (!json_file.empty()) json_.open(json_file, std::ios::app);
 }
 
@@ -47,8 +46,9 @@ void Report::begin(const Profile& profile, const std::string& what, std::uint64_
   what_ = what;
   machine_ = profile.gpu + ", driver " + profile.driver;
   if (!json_.is_open()) return;
-  json_ << nlohmann::json{{"run", what},       {"driver", profile.driver}, {"gpu", profile.gpu},
-                          {"kernel", profile.kernel}, {"mig", profile.mig}, {"seed", seed}}
+  json_ << nlohmann::json{{"run", what},        {"driver", profile.driver},
+                          {"gpu", profile.gpu}, {"kernel", profile.kernel},
+                          {"mig", profile.mig}, {"seed", seed}}
                .dump()
         << "\n";
   json_.flush();
@@ -81,10 +81,10 @@ bool Report::finish() {
   std::uint64_t errors = 0;
   std::uint64_t skipped = 0;
   for (const Case& one : cases_) {
-    failures += one.outcome.kind == Outcome::Kind::kFailed ||
-                        one.outcome.kind == Outcome::Kind::kDiverged
-                    ? 1
-                    : 0;
+    failures +=
+        one.outcome.kind == Outcome::Kind::kFailed || one.outcome.kind == Outcome::Kind::kDiverged
+            ? 1
+            : 0;
     errors += is_error(one.outcome.kind) ? 1 : 0;
     skipped += one.outcome.kind == Outcome::Kind::kUnmet ? 1 : 0;
   }

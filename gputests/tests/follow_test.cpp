@@ -128,19 +128,18 @@ TEST_P(Plants, AreFound) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, Plants,
-    testing::Values(
-        Planted{"unmap-refuses-holes", "v = cuMemAddressReserve 4g\ncuMemUnmap v 4g\n",
-                "diverged cuMemUnmap status CUDA_ERROR_INVALID_VALUE CUDA_SUCCESS"},
-        Planted{"access-of-all-mappings",
-                "v = cuMemAddressReserve 1g\nh = cuMemCreate 1g\ncuMemMap v 1g h\n"
-                "cuMemSetAccess v 1g device:0=r\ncuMemGetAccess v device:0\n",
-                "diverged cuMemGetAccess access"},
-        Planted{"create-costs-more", "h = cuMemCreate 1g\ncuMemGetInfo\n",
-                "diverged cuMemGetInfo free"},
-        Planted{"release-keeps-value",
-                "h = cuMemCreate 1g\nv = cuMemAddressReserve 1g\ncuMemMap v 1g h\n"
-                "k = cuMemRetainAllocationHandle v\ncuMemRelease h\n",
-                "diverged cuMemRelease status CUDA_ERROR_INVALID_VALUE CUDA_SUCCESS"}));
+    testing::Values(Planted{"unmap-refuses-holes", "v = cuMemAddressReserve 4g\ncuMemUnmap v 4g\n",
+                            "diverged cuMemUnmap status CUDA_ERROR_INVALID_VALUE CUDA_SUCCESS"},
+                    Planted{"access-of-all-mappings",
+                            "v = cuMemAddressReserve 1g\nh = cuMemCreate 1g\ncuMemMap v 1g h\n"
+                            "cuMemSetAccess v 1g device:0=r\ncuMemGetAccess v device:0\n",
+                            "diverged cuMemGetAccess access"},
+                    Planted{"create-costs-more", "h = cuMemCreate 1g\ncuMemGetInfo\n",
+                            "diverged cuMemGetInfo free"},
+                    Planted{"release-keeps-value",
+                            "h = cuMemCreate 1g\nv = cuMemAddressReserve 1g\ncuMemMap v 1g h\n"
+                            "k = cuMemRetainAllocationHandle v\ncuMemRelease h\n",
+                            "diverged cuMemRelease status CUDA_ERROR_INVALID_VALUE CUDA_SUCCESS"}));
 
 }  // namespace
 }  // namespace granule::gpu

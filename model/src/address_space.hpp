@@ -57,7 +57,7 @@ class AddressSpace {
   std::uint64_t granule_;
   std::uint64_t block_;
   std::uint64_t bottom_;
-  std::uint64_t huge_bottom_;  // where the largest ranges begin
+  std::uint64_t huge_bottom_;                             // where the largest ranges begin
   std::map<std::uint64_t, std::uint64_t> gaps_;           // start -> length
   std::array<std::set<std::uint64_t>, 48> gaps_by_size_;  // by floor(log2(length))
   std::map<std::uint64_t, Block> part_used_;              // by base

@@ -67,8 +67,7 @@ class PoolTarget final : public TargetResource {
     if (key == "threshold") return pool_.set_threshold(value);
     if (key == "reuse_follow_events") return pool_.set_reuse(ReusePolicy::kFollowEvents, value);
     if (key == "reuse_opportunistic") return pool_.set_reuse(ReusePolicy::kOpportunistic, value);
-    if (key == "reuse_internal")
-      return pool_.set_reuse(ReusePolicy::kInternalDependencies, value);
+    if (key == "reuse_internal") return pool_.set_reuse(ReusePolicy::kInternalDependencies, value);
     return refused(ErrorCode::kUnsupported, "not a setting of a pool");
   }
   Status reset_high() override { return pool_.reset_high(); }
@@ -131,8 +130,7 @@ Result<std::unique_ptr<TargetResource>> make_recycler_target(const TargetContext
   RecyclerOptions wanted;
   wanted.device = options.device;
   wanted.limit = options.limit;
-  Result<RecyclingPool> made =
-      RecyclingPool::create(*context.backend, wanted, context.environment);
+  Result<RecyclingPool> made = RecyclingPool::create(*context.backend, wanted, context.environment);
   if (!made) return made.error();
   return std::unique_ptr<TargetResource>(std::make_unique<RecyclerTarget>(std::move(*made)));
 }

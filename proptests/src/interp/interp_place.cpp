@@ -32,8 +32,7 @@ Reply do_decoy(World& world, const Statement& s) {
   const std::string& name = s.operand<Name>(0)->text;
   const std::string& after = s.operand<Name>(1)->text;
   const auto* buffer = world.find_as<BufferObject>(after);
-  if (!buffer || buffer->buffer->is_closed())
-    return Reply::skipped("no buffer `" + after + "`");
+  if (!buffer || buffer->buffer->is_closed()) return Reply::skipped("no buffer `" + after + "`");
   if (world.find(name)) {
     const Reply dropped = drop_object(world, name, false);
     if (!dropped.success()) return dropped;

@@ -75,7 +75,7 @@ struct Config {
   std::uint64_t own_base = 0;  ///< where plain, pinned and pool addresses begin, above all that a
                                ///< reserve can give; 0: among them, as a driver has it. For a model
                                ///< that follows a driver, whose own places it need not know.
-  bool real_pinned = false;  ///< pinned memory is real host memory, for programs that look at it
+  bool real_pinned = false;    ///< pinned memory is real host memory, for programs that look at it
 };
 
 }  // namespace granule::model
