@@ -5,6 +5,7 @@
 
 #include <granule/prop/text.hpp>
 
+#include "c_source.hpp"
 #include "check_flags.hpp"
 #include "command.hpp"
 #include "conform.hpp"
@@ -21,6 +22,7 @@ gpu::SessionOptions session_options(const DeviceFlags& flags) {
   options.json = flags.json;
   options.junit = flags.junit;
   options.record = flags.record;
+  options.keep_going = flags.keep_going;
   return options;
 }
 
@@ -133,7 +135,7 @@ int recorded(const std::string& file) {
 }
 
 const bool registered = [] {
-  device_work() = {replay, check, recorded};
+  device_work() = {replay, check, recorded, gpu::c_source};
   return true;
 }();
 

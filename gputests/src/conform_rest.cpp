@@ -34,12 +34,16 @@ void ConformWriter::contents() {
     } else {
       const Mapped& mapped = place.mapped[pick(place.mapped.size())];
       target = address(place, mapped.at);
-      if (chance(4)) target = address(place, mapped.at + mapped.size) + "-2048";
+      // Over the seam to what lies behind in the same place; plain memory never does.
+      const std::uint64_t end = mapped.at + mapped.size;
+      if (end < place.size && chance(4)) target = address(place, end) + "-2048";
     }
   } else {
     return reserve();
   }
   const std::string on = chance(2) ? " on " + any_stream() : "";
+  if (on != unsettled_on_) settle();  // writes without an order leave bytes that nobody knows
+  unsettled_on_ = on;
   switch (pick(6)) {
     case 0:
     case 1:
@@ -51,6 +55,8 @@ void ConformWriter::contents() {
       unsettled_ = true;
       break;
     case 3:
+      if (!on.empty()) settle();
+      unsettled_on_.clear();
       line("cuMemcpyHtoD " + target + " " + byte + " " + (size == "1g" ? "4096" : size));
       unsettled_ = true;
       break;

@@ -120,10 +120,7 @@ void ConformWriter::create() {
 
 void ConformWriter::drop_reference(Memory& memory, std::size_t index) {
   line("cuMemRelease " + memory.names[index]);
-  const std::string name = memory.names[index];
   memory.names.erase(memory.names.begin() + static_cast<std::ptrdiff_t>(index));
-  // Once more at once, before anything can have taken the value over.
-  if (memory.names.empty() && chance(6)) line("cuMemRelease " + name);
 }
 
 void ConformWriter::release() {

@@ -102,6 +102,7 @@ class ConformWriter {
   std::vector<std::string> pools_;
   std::vector<Block> blocks_;
   bool unsettled_ = false;
+  std::string unsettled_on_;  // of the last write: " on s", or empty
 };
 
 }  // namespace granule::gpu

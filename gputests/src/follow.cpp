@@ -24,6 +24,55 @@ void run_host_call(void* argument) {
 template <class C, class... List>
 constexpr bool is_any_of = (std::is_same_v<C, List> || ...);
 
+char* log_buffer = nullptr;
+std::size_t log_size = 0;
+
+/// How far the last free memory that can be had may differ from the model's figure, and how much
+/// a driver may hold for itself.
+constexpr std::uint64_t kSlack = std::uint64_t{64} << 20;
+
+/// The bytes of device memory that a call asks for; 0: it asks for none.
+std::uint64_t memory_asked(const Call& call) {
+  return std::visit(
+      [](const auto& c) -> std::uint64_t {
+        using C = std::decay_t<decltype(c)>;
+        if constexpr (is_one_of<C, MemCreate, MemAlloc, MemAllocAsync, MemAllocFromPoolAsync>) {
+          return c.size;
+        } else {
+          return 0;
+        }
+      },
+      call);
+}
+
+/// Calls with which contexts, and what a driver keeps in them, come and go.
+bool moves_contexts(const Call& call) {
+  return std::visit(
+      [](const auto& c) {
+        using C = std::decay_t<decltype(c)>;
+        return is_one_of<C, CtxCreate, CtxDestroy, DevicePrimaryCtxRetain, DevicePrimaryCtxRelease,
+                         DevicePrimaryCtxReset>;
+      },
+      call);
+}
+
+/// Whether a map or unmap goes over the end of what is reserved: then it depends on what lies
+/// behind, and may be refused.
+bool sticks_out(const model::DriverState& oracle, const Call& call) {
+  const auto* map = std::get_if<MemMap>(&call);
+  const auto* unmap = std::get_if<MemUnmap>(&call);
+  if (map == nullptr && unmap == nullptr) return false;
+  std::uint64_t at = map != nullptr ? map->ptr.value : unmap->ptr.value;
+  const std::uint64_t end = at + (map != nullptr ? map->size : unmap->size);
+  auto place = oracle.reservation_at(at);
+  if (!place) return false;
+  while (place && at < end) {
+    at = place->base + place->size;
+    place = oracle.reservation_at(at);
+  }
+  return at < end;
+}
+
 /// Whether the answer can depend on how far queued work has come.
 bool shows_progress(const Call& call) {
   return std::visit(
@@ -53,6 +102,11 @@ std::string output_text(const Call& call, std::string_view field) {
 std::string to_text(const Divergence& d) {
   return d.call + "\n    the model " + (d.model.empty() ? d.model_says : d.model) + "\n    differs in " +
          d.field + ": the device says " + d.device_says + ", the model " + d.model_says;
+}
+
+void log_calls_to(char* buffer, std::size_t size) {
+  log_buffer = buffer;
+  log_size = size;
 }
 
 model::Config following(model::Config config) {
@@ -154,7 +208,7 @@ Follower::Try Follower::attempt(const Call& device, DriverStatus status, const C
   if (tried.status != status) {
     tried.field = "status";
   } else if (status == DriverStatus::kSuccess) {
-    tried.field = first_difference(names_, device, tried.call);
+    tried.field = first_difference(names_, without_own_memory(device, thread), tried.call);
     if (tried.field.empty() && pool_in_use_ != 0 && pool_shift_.count(pool_in_use_) != 0) {
       const auto* one = std::get_if<MemAllocAsync>(&device);
       const std::uint64_t ptr =
@@ -170,6 +224,38 @@ Follower::Try Follower::attempt(const Call& device, DriverStatus status, const C
       tried.field = "ptr";
   }
   return tried;
+}
+
+Call Follower::without_own_memory(const Call& device, model::ThreadId thread) {
+  Call adjusted = device;
+  auto* info = std::get_if<MemGetInfo>(&adjusted);
+  if (info == nullptr || own_memory_.empty()) return adjusted;
+  Call where = CtxGetDevice{};
+  if (model::step(oracle_, thread, where) != DriverStatus::kSuccess) return adjusted;
+  const auto own = own_memory_.find(std::get<CtxGetDevice>(where).device.value);
+  if (own != own_memory_.end()) info->free -= static_cast<std::uint64_t>(own->second);
+  return adjusted;
+}
+
+// How much of the last free memory can be had is the device's choice.
+bool Follower::retry_grant(Try& tried, const Call& device, DriverStatus status, const Call& asked,
+                           model::ThreadId thread, const model::DriverState& before) {
+  const bool granted = status == DriverStatus::kSuccess;
+  const bool refused = status == DriverStatus::kOutOfMemory;
+  if (!(granted && tried.status == DriverStatus::kOutOfMemory) &&
+      !(refused && tried.status == DriverStatus::kSuccess))
+    return false;
+  const model::DriverState after = oracle_;
+  oracle_ = before;
+  oracle_.force_next_grant(granted);
+  Try next = attempt(device, status, asked, thread);
+  if (!next.field.empty()) {
+    oracle_ = after;
+    return false;
+  }
+  tried = std::move(next);
+  ++followed_;
+  return true;
 }
 
 bool Follower::retry(Try& tried, const Call& device, DriverStatus status, const Call& asked,
@@ -201,6 +287,15 @@ bool Follower::retry(Try& tried, const Call& device, DriverStatus status, const 
 
 void Follower::follow(const Call& device, DriverStatus status, const Call& asked,
                       model::ThreadId thread) {
+  if (status == DriverStatus::kInvalidValue && sticks_out(oracle_, asked)) {
+    ++followed_;
+    return;
+  }
+  other_calls_ = other_calls_ || info_of(kind(asked)).family != CallFamily::kVmm;
+  if (status == DriverStatus::kOutOfMemory || moves_contexts(asked)) {
+    own_memory_moves_ = true;
+    other_calls_ = true;
+  }
   pool_in_use_ = oracle_pool(asked, thread);
   if (status == DriverStatus::kSuccess) {
     // A query that says done shows progress of just that stream.
@@ -210,9 +305,16 @@ void Follower::follow(const Call& device, DriverStatus status, const Call& asked
   }
   std::unique_ptr<model::DriverState> before;
   const bool unsettled = oracle_.pending_work() > 0;
-  if ((unsettled && shows_progress(asked)) || is_sticky(status))
+  const std::uint64_t bytes = memory_asked(asked);
+  const std::uint64_t free = bytes == 0 ? 0 : oracle_.free_bytes(0);
+  const bool near_limit =
+      bytes != 0 && ((status == DriverStatus::kOutOfMemory && bytes <= free) ||
+                     (status == DriverStatus::kSuccess && bytes + kSlack > free));
+  if ((unsettled && shows_progress(asked)) || is_sticky(status) || near_limit)
     before = std::make_unique<model::DriverState>(oracle_);
   Try tried = attempt(device, status, asked, thread);
+  if (!tried.field.empty() && near_limit && bytes + kSlack > free)
+    retry_grant(tried, device, status, asked, thread, *before);
   if (!tried.field.empty() && before) retry(tried, device, status, asked, thread, *before);
   if (!tried.field.empty()) record(device, status, tried);
   if (status == DriverStatus::kSuccess && tried.status == DriverStatus::kSuccess)
@@ -277,8 +379,18 @@ void Follower::report(Divergence divergence) {
 
 void Follower::compare_free(std::int32_t device, std::uint64_t free) {
   const std::lock_guard lock(mutex_);
-  const std::uint64_t wanted = oracle_.free_bytes(device);
+  const bool other = std::exchange(other_calls_, false);
+  const std::uint64_t wanted =
+      oracle_.free_bytes(device) +
+      static_cast<std::uint64_t>(own_memory_.empty() ? 0 : own_memory_[device]);
   if (wanted == free || any_) return;
+  const auto moved = static_cast<std::int64_t>(free - wanted);
+  if (own_memory_moves_ && other && moved < static_cast<std::int64_t>(kSlack) &&
+      moved > -static_cast<std::int64_t>(kSlack)) {
+    own_memory_[device] += moved;
+    ++followed_;
+    return;
+  }
   Divergence found;
   found.number = calls_;
   found.field = "free memory";
@@ -298,6 +410,12 @@ std::vector<Divergence> Follower::take_divergences() {
 }
 
 DriverStatus Follower::ask_device(Call& call) {
+  if (log_buffer != nullptr) {
+    const std::string text = trace::to_text(call);
+    const std::size_t length = std::min(text.size(), log_size - 1);
+    std::copy_n(text.begin(), length, log_buffer);
+    log_buffer[length] = '\0';
+  }
   if (auto* launch = std::get_if<LaunchHostFunc>(&call)) {
     host_calls_.push_back({this, launch->function, launch->argument});
     Call wrapped = LaunchHostFunc{launch->stream, run_host_call, &host_calls_.back()};

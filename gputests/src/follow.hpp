@@ -32,6 +32,10 @@ struct Divergence {
 };
 std::string to_text(const Divergence& divergence);
 
+/// From here on the text of each call is put into `buffer` before the device is asked, so that
+/// whoever survives the process can read what it was doing. Null: not any more.
+void log_calls_to(char* buffer, std::size_t size);
+
 /// Executes calls on `device` and steps `oracle` behind it. Calls that the oracle says would block
 /// for ever or are undefined are never started: the oracle's answer is given. Thread-safe as far as
 /// host functions and one caller at a time need it.
@@ -88,6 +92,9 @@ class Follower final : public Backend {
   bool retry(Try& tried, const Call& device, DriverStatus status, const Call& asked,
              model::ThreadId thread, const model::DriverState& before);
   void settle(const Call& device, const Try& tried, model::ThreadId thread);
+  bool retry_grant(Try& tried, const Call& device, DriverStatus status, const Call& asked,
+                   model::ThreadId thread, const model::DriverState& before);
+  Call without_own_memory(const Call& device, model::ThreadId thread);
   void note_pool(const Call& device, const Call& oracle);
   void note_live(const Call& device);
   void record(const Call& device, DriverStatus status, const Try& tried);
@@ -106,6 +113,10 @@ class Follower final : public Backend {
   std::vector<StreamHandle> streams_;                   // the oracle's, live
   std::deque<HostCall> host_calls_;
   std::vector<Divergence> divergences_;
+  /// What the driver itself holds more (negative) or less of a device than at the start.
+  std::map<std::int32_t, std::int64_t> own_memory_;
+  bool own_memory_moves_ = false;  // it has been short of memory, or a context came or went
+  bool other_calls_ = false;       // since free memory was compared: not only mapping work
   std::uint64_t calls_ = 0;
   std::uint64_t followed_ = 0;
   std::uint64_t withheld_ = 0;

@@ -10,10 +10,12 @@
 #include <optional>
 
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "follow.hpp"
 #include "jobs.hpp"
 
 namespace granule::gpu {
@@ -34,10 +36,12 @@ void write_line(int fd, const std::string& line) {
 }
 
 constexpr int kUnfitCode = 3;
+constexpr std::size_t kLogBytes = 1024;
 
 /// The life of a child: makes its runner, runs its jobs, says what came of each.
 [[noreturn]] void child_main(int fd, const std::vector<Job>& jobs, const Indexes& batch,
-                             const MakeRunner& make) {
+                             const MakeRunner& make, char* log) {
+  log_calls_to(log, kLogBytes);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::signal(SIGINT, SIG_IGN);  // the parent decides when to end
   std::string why;
@@ -66,11 +70,14 @@ class Child {
   Child(const std::vector<Job>& jobs, const Indexes& batch, const MakeRunner& make) {
     int ends[2] = {-1, -1};
     if (pipe(ends) != 0) return;
+    void* shared =
+        mmap(nullptr, kLogBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    log_ = shared == MAP_FAILED ? nullptr : static_cast<char*>(shared);
     std::fflush(nullptr);
     pid_ = fork();
     if (pid_ == 0) {
       close(ends[0]);
-      child_main(ends[1], jobs, batch, make);
+      child_main(ends[1], jobs, batch, make, log_);
     }
     close(ends[1]);
     fd_ = ends[0];
@@ -78,11 +85,14 @@ class Child {
   ~Child() {
     if (pid_ > 0) kill_and_wait();
     if (fd_ >= 0) close(fd_);
+    if (log_ != nullptr) munmap(log_, kLogBytes);
   }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
   bool started() const { return pid_ > 0; }
+  /// The last call that the device was asked to make.
+  std::string last_call() const { return log_ == nullptr ? std::string() : std::string(log_); }
   enum class Got : std::uint8_t { kLine, kEnd, kTimeout };
   /// The next line of the child.
   Got next(std::string& line, Clock::time_point until) {
@@ -123,6 +133,7 @@ class Child {
  private:
   pid_t pid_ = -1;
   int fd_ = -1;
+  char* log_ = nullptr;
   std::string buffer_;
 };
 
@@ -132,6 +143,7 @@ struct Ended {
   std::optional<std::size_t> culprit;  // in hand when the child hung or crashed
   bool hang = false;
   int signal = 0;
+  std::string last_call;
   bool unfit = false;
   std::string why;
 };
@@ -210,6 +222,10 @@ class Isolation {
     outcome.signature = ended.hang ? "hang" : "crash by signal " + std::to_string(ended.signal);
     outcome.message = ended.hang ? "the program has not ended in time"
                                  : "the process died: " + std::string(strsignal(ended.signal));
+    if (!ended.last_call.empty())
+      outcome.message += "; the last call was " + ended.last_call;
+    const std::string name = ended.last_call.substr(0, ended.last_call.find(' '));
+    if (!name.empty()) outcome.signature += " in " + name;
     return outcome;
   }
 
@@ -265,6 +281,7 @@ class Isolation {
       if (got == Child::Got::kTimeout) {
         ended.hang = true;
         ended.culprit = in_hand ? *in_hand : batch.front();
+        ended.last_call = child.last_call();
         child.kill_and_wait();
         return ended;
       }
@@ -278,6 +295,7 @@ class Isolation {
     }
     int code = 0;
     ended.signal = child.wait(&code);
+    ended.last_call = child.last_call();
     if (ended.signal != 0) ended.culprit = in_hand ? *in_hand : batch.back();
     return ended;
   }

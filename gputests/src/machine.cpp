@@ -1,6 +1,7 @@
 // A followed device as a machine of the interpreter.
 #include "machine.hpp"
 
+#include <cstdio>
 #include <utility>
 
 namespace granule::gpu {
@@ -68,6 +69,10 @@ std::optional<prop::MachineFinding> FollowingMachine::after_statement() {
   if (options_.compare_free && !follower_.sticky() && !follower_.diverged()) compare_free();
   if (!follower_.diverged()) return std::nullopt;
   const std::vector<Divergence> found = follower_.take_divergences();
+  if (options_.keep_going) {
+    for (const Divergence& one : found) std::printf("differs: %s\n", to_text(one).c_str());
+    return std::nullopt;
+  }
   if (found.empty()) return std::nullopt;
   return prop::MachineFinding{found.front().signature, to_text(found.front())};
 }

@@ -30,6 +30,8 @@ class FollowingMachine final : public prop::Machine {
     bool without_init = false;
     /// Keep every call with its answer.
     bool record = false;
+    /// Differences are printed and the program goes on; what follows may come of the first.
+    bool keep_going = false;
   };
 
   /// `config` describes the device as it is now: its `memory` is what is free.

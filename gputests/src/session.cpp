@@ -20,7 +20,7 @@ constexpr int kHang = 44;
 constexpr int kCrashed = 45;
 
 std::atomic<bool> interrupt_seen{false};
-extern "C" void on_interrupt(int) { interrupt_seen.store(true); }
+void on_interrupt(int) { interrupt_seen.store(true); }
 
 using Count = unsigned long long;
 
@@ -102,6 +102,7 @@ bool Session::run(const std::string& suite, const std::vector<Job>& jobs, std::s
   device.plant = options_.plant;
   device.model_first = model_first;
   device.record = options_.record;
+  device.keep_going = options_.keep_going;
   device.profile = profile_;
   device.shrink_time = shrink ? options_.shrink_time : std::chrono::milliseconds(0);
   IsolationOptions isolation;

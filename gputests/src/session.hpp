@@ -25,6 +25,7 @@ struct SessionOptions {
   std::string json;
   std::string junit;
   std::string record;
+  bool keep_going = false;
   std::string out;  // folder for failing programs; empty: none are saved
   /// Also ends when this says so.
   std::function<bool()> stop;

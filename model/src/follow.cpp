@@ -15,7 +15,10 @@ bool advance_to(State& state, const StreamPoint& point) {
 
 }  // namespace
 
+void DriverState::force_next_grant(bool granted) { state_->forced_grant = granted; }
+
 void DriverState::clear_forced() {
+  state_->forced_grant.reset();
   state_->forced_reserves.clear();
   state_->forced_handles.clear();
   state_->forced_pool_blocks.clear();

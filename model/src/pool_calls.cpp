@@ -138,15 +138,16 @@ bool owns(const Pool& pool, const Location& who) {
 DriverStatus judge_access(const State& state, const Pool& pool, const AccessEntries& entries) {
   if (entries.count == 0) return DriverStatus::kInvalidValue;
   for (const AccessEntry& entry : entries) {
+    const bool device = entry.location.type == LocationType::kDevice;
+    if (device && !is_device(state, entry.location.id)) return DriverStatus::kInvalidDevice;
     const bool known = entry.access == Access::kNone || entry.access == Access::kRead ||
                        entry.access == Access::kReadWrite;
     if (!known) return DriverStatus::kInvalidValue;
     switch (entry.location.type) {
       case LocationType::kDevice:
-        if (!is_device(state, entry.location.id)) return DriverStatus::kInvalidValue;
-        break;
       case LocationType::kHost:
       case LocationType::kHostNuma:
+      case LocationType::kHostNumaCurrent:  // refused below, as any place of the host
         break;
       default:
         return DriverStatus::kInvalidValue;
@@ -229,7 +230,7 @@ DriverStatus run_call(State& state, ThreadId, MemPoolGetAccess& call) {
   if (pool == nullptr) return DriverStatus::kInvalidValue;
   switch (call.location.type) {
     case LocationType::kDevice:
-      if (!is_device(state, call.location.id)) return DriverStatus::kInvalidDevice;
+      if (!is_device(state, call.location.id)) return DriverStatus::kInvalidValue;
       break;
     case LocationType::kHost:
     case LocationType::kHostNuma:

@@ -69,6 +69,14 @@ constexpr std::uint64_t kHostLimit = std::uint64_t{1} << 44;
 
 bool take_memory(State& state, const Location& place, std::uint64_t bytes, bool empty) {
   if (place.type != LocationType::kDevice) return bytes <= kHostLimit;
+  if (state.forced_grant) {
+    const bool granted = *state.forced_grant;
+    Device& from = state.devices[static_cast<std::size_t>(place.id)];
+    if (empty && (!granted || bytes > from.free)) empty_pools(state, place);
+    if (!granted || bytes > from.free) return false;
+    from.free -= bytes;
+    return true;
+  }
   if (bytes > usable_memory(state, place.id)) {
     if (!empty) return false;
     empty_pools(state, place);

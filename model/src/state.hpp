@@ -280,6 +280,7 @@ struct State {
   std::deque<std::uint64_t> forced_reserves;
   std::deque<std::uint64_t> forced_handles;
   std::deque<std::uint64_t> forced_pool_blocks;
+  std::optional<bool> forced_grant;
 
   // plain and pinned memory
   std::map<std::uint64_t, PlainBlock> plain_blocks;

@@ -108,7 +108,10 @@ DriverStatus run_call(State& state, ThreadId, MemGetAccess& call) {
   if (!slot) return DriverStatus::kInvalidDevice;
   const auto it = mapping_at(state, call.ptr.value);
   if (it != state.mappings.end()) {
-    call.access = static_cast<Access>(it->second.access[*slot]);
+    std::uint8_t access = it->second.access[*slot];
+    // Measured: without an entry of its own the host is answered with what device 0 has.
+    if (access == 0 && call.location.type == LocationType::kHost) access = it->second.access[0];
+    call.access = static_cast<Access>(access);
     return DriverStatus::kSuccess;
   }
   const auto after = state.plain.upper_bound(call.ptr.value);

@@ -1,7 +1,9 @@
 // granule show: prints programs and a drawing of the address space where each ends or fails.
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <granule/prop/run.hpp>
 #include <granule/prop/text.hpp>
@@ -16,6 +18,7 @@ struct ShowFlags {
   std::string path;
   RunFlags run;
   std::string only;
+  std::string c_file;
 };
 
 void show_program(const prop::Program& program, const ShowFlags& flags) {
@@ -45,13 +48,35 @@ void show_program(const prop::Program& program, const ShowFlags& flags) {
   if (report.failure) set_exit_code(kViolated);
 }
 
+/// Writes the driver calls of a run on the simulated driver as a C program.
+void write_c(const prop::Program& program, const ShowFlags& flags) {
+  const auto write = device_work().c_source;
+  if (!write) return set_exit_code(static_cast<ExitCode>(no_device_work()));
+  prop::RunOptions options = run_options(flags.run);
+  record::RecordBackend* recorder = nullptr;
+  std::vector<record::Entry> calls;
+  options.decorate = [&](Backend& inner) {
+    auto made = std::make_unique<record::RecordBackend>(inner);
+    recorder = made.get();
+    return made;
+  };
+  options.inspect = [&](const prop::World&) { calls = recorder->take(); };
+  prop::run(program, options);
+  std::ofstream out(flags.c_file);
+  out << write(program.name, calls);
+  if (out) return;
+  std::fprintf(stderr, "granule show: %s could not be written\n", flags.c_file.c_str());
+  set_exit_code(kUsage);
+}
+
 void show(const ShowFlags& flags) {
   const prop::ParseResult parsed = prop::parse_file(flags.path);
   for (const prop::ParseError& error : parsed.errors)
     std::fprintf(stderr, "%s\n", prop::to_text(error).c_str());
   if (!parsed.ok()) return set_exit_code(kUsage);
   for (const prop::Program& program : parsed.document.programs)
-    if (flags.only.empty() || flags.only == program.name) show_program(program, flags);
+    if (flags.only.empty() || flags.only == program.name)
+      flags.c_file.empty() ? show_program(program, flags) : write_c(program, flags);
 }
 
 void add_show(CLI::App& app) {
@@ -61,6 +86,8 @@ void add_show(CLI::App& app) {
   command->add_option("FILE", flags->path, "A file of programs")->required();
   add_run_flags(*command, flags->run);
   command->add_option("--only", flags->only, "Only the program of that name");
+  command->add_option("--c", flags->c_file,
+                      "Write the program's driver calls as plain C over cuda.h");
   command->footer(
       "The program runs on the simulated driver. The drawing has one line a reservation, a letter\n"
       "a granule for each physical allocation (the same letter twice: mapped twice), and the\n"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <granule/backends/record.hpp>
 #include <granule/prop/campaign.hpp>
 #include <granule/prop/run.hpp>
 
@@ -20,6 +21,7 @@ struct DeviceFlags {
   std::string known = "gputests/divergences";  // folder of lists, or one list
   std::string json;                            // JSON lines are appended
   std::string junit;
+  bool keep_going = false;             // differences are printed, and the program goes on
   std::string record;    // recordings are appended
   std::string recorded;  // replay only: a recording to be held against the model
 };
@@ -44,6 +46,8 @@ struct DeviceWork {
   int (*replay)(const DeviceReplay& work) = nullptr;
   int (*check)(const DeviceCheck& work) = nullptr;
   int (*recorded)(const std::string& file) = nullptr;
+  std::string (*c_source)(const std::string& program,
+                          const std::vector<record::Entry>& calls) = nullptr;
 };
 DeviceWork& device_work();
 

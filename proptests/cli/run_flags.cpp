@@ -85,6 +85,8 @@ void add_device_flags(CLI::App& command, DeviceFlags& flags) {
       ->capture_default_str();
   command.add_option("--jsonl", flags.json, "On a device: append a JSON line for each program");
   command.add_option("--junit", flags.junit, "On a device: write JUnit XML");
+  command.add_flag("--keep-going", flags.keep_going,
+                   "On a device: print differences from the model and go on");
   command.add_option("--record", flags.record, "On a device: append all calls with their answers");
 }
 

@@ -60,6 +60,9 @@ class GRANULE_EXPORT DriverState {
   void force_next_handle(std::uint64_t value);
   /// The next pool block lies at `address`, if the rules allow it.
   void force_next_pool_block(std::uint64_t address);
+  /// The next request for device memory near the limit is granted, or refused as out of memory:
+  /// how much of the last free memory can be had is the driver's affair.
+  void force_next_grant(bool granted);
   /// Forgets what was forced and not used.
   void clear_forced();
 
