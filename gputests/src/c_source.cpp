@@ -67,8 +67,8 @@ class Writer {
       std::visit([&](const auto& c) { call(c); }, entry.call);
     }
     std::ostringstream out;
-    out << "/* The driver calls of `" << program << "`, as recorded. */\n" << kHead
-        << "\nint main(void) {\n";
+    out << "/* The driver calls of `" << program << "`, as recorded. */\n"
+        << kHead << "\nint main(void) {\n";
     for (const auto& [key, name] : names_)
       out << "  " << type_of(static_cast<ObjectKind>(key.first)) << " " << name << " = 0;\n";
     out << "  CUmemAllocationProp prop;\n  CUmemAccessDesc access[16];\n  size_t n1 = 0, n2 = 0;\n"
@@ -106,8 +106,8 @@ class Writer {
 
   /// The variable of an object that a call makes.
   std::string made(ObjectKind kind, std::uint64_t value, std::uint64_t size = 0) {
-    static constexpr const char* kLetters[] = {"o", "p", "h", "m", "fd", "x", "host", "q", "b",
-                                               "s", "e", "c", "g"};
+    static constexpr const char* kLetters[] = {"o", "p", "h", "m", "fd", "x", "host",
+                                               "q", "b", "s", "e", "c",  "g"};
     const std::string name = kLetters[static_cast<int>(kind)] + std::to_string(++next_);
     names_[{static_cast<int>(kind), next_}] = name;
     if (size != 0) {
@@ -160,10 +160,9 @@ class Writer {
     for (const AccessEntry& one : entries) {
       const std::string at = "access[" + std::to_string(i++) + "]";
       line(at + ".location.type = (CUmemLocationType)" +
-           std::to_string(static_cast<int>(one.location.type)) + "; " + at +
-           ".location.id = " + std::to_string(one.location.id) + "; " + at +
-           ".flags = (CUmemAccess_flags)" + std::to_string(static_cast<unsigned>(one.access)) +
-           ";");
+           std::to_string(static_cast<int>(one.location.type)) + "; " + at + ".location.id = " +
+           std::to_string(one.location.id) + "; " + at + ".flags = (CUmemAccess_flags)" +
+           std::to_string(static_cast<unsigned>(one.access)) + ";");
     }
   }
 
@@ -174,8 +173,8 @@ class Writer {
   void call(const Init&) { emit("cuInit(0)"); }
   void call(const MemAddressReserve& c) {
     emit("cuMemAddressReserve(" + slot(ObjectKind::kReservation, c.ptr.value, c.size) + ", " +
-         number(c.size) + ", " + number(c.alignment) + ", " + ptr(c.hint) + ", " +
-         number(c.flags) + ")");
+         number(c.size) + ", " + number(c.alignment) + ", " + ptr(c.hint) + ", " + number(c.flags) +
+         ")");
   }
   void call(const MemAddressFree& c) {
     emit("cuMemAddressFree(" + ptr(c.ptr) + ", " + number(c.size) + ")");
@@ -195,9 +194,7 @@ class Writer {
     emit("cuMemMap(" + ptr(c.ptr) + ", " + number(c.size) + ", " + number(c.offset) + ", " +
          handle(c.handle) + ", " + number(c.flags) + ")");
   }
-  void call(const MemUnmap& c) {
-    emit("cuMemUnmap(" + ptr(c.ptr) + ", " + number(c.size) + ")");
-  }
+  void call(const MemUnmap& c) { emit("cuMemUnmap(" + ptr(c.ptr) + ", " + number(c.size) + ")"); }
   void call(const MemSetAccess& c) {
     set_access(c.access);
     emit("cuMemSetAccess(" + ptr(c.ptr) + ", " + number(c.size) + ", access, " +
@@ -207,8 +204,8 @@ class Writer {
     line("prop = props(1, " + std::to_string(static_cast<int>(c.location.type)) + ", " +
          std::to_string(c.location.id) + ", 0, 0, 0);");
     emit("cuMemGetAccess(&flags, &prop.location, " + ptr(c.ptr) + ")");
-    line("printf(\"  access %llu, recorded " +
-         std::to_string(static_cast<unsigned>(c.access)) + "\\n\", flags);");
+    line("printf(\"  access %llu, recorded " + std::to_string(static_cast<unsigned>(c.access)) +
+         "\\n\", flags);");
   }
   void call(const MemExportToShareableHandle& c) {
     emit("cuMemExportToShareableHandle(" +
@@ -224,8 +221,8 @@ class Writer {
          std::to_string(static_cast<unsigned>(c.type)) + ")");
   }
   void call(const CloseDescriptor& c) {
-    line("close(" + value(ObjectKind::kDescriptor,
-                          static_cast<std::uint64_t>(c.descriptor.value)) + ");");
+    line("close(" + value(ObjectKind::kDescriptor, static_cast<std::uint64_t>(c.descriptor.value)) +
+         ");");
   }
   void call(const MemGetInfo& c) {
     emit("cuMemGetInfo(&n1, &n2)");
@@ -256,10 +253,12 @@ class Writer {
          stream(c.stream) + ")");
   }
   void call(const MemPoolCreate& c) {
-    line("{ CUmemPoolProps pp; memset(&pp, 0, sizeof pp); pp.allocType = CU_MEM_ALLOCATION_TYPE_PINNED; "
-         "pp.location.type = (CUmemLocationType)" +
-         std::to_string(static_cast<int>(c.properties.location.type)) +
-         "; pp.location.id = " + std::to_string(c.properties.location.id) + ";");
+    line(
+        "{ CUmemPoolProps pp; memset(&pp, 0, sizeof pp); pp.allocType = "
+        "CU_MEM_ALLOCATION_TYPE_PINNED; "
+        "pp.location.type = (CUmemLocationType)" +
+        std::to_string(static_cast<int>(c.properties.location.type)) +
+        "; pp.location.id = " + std::to_string(c.properties.location.id) + ";");
     emit("cuMemPoolCreate(" + slot(ObjectKind::kPool, c.pool.value) + ", &pp)");
     line("}");
   }
@@ -308,9 +307,7 @@ class Writer {
   }
   void call(const CtxSetCurrent& c) { emit("cuCtxSetCurrent(" + context(c.context) + ")"); }
   void call(const CtxSynchronize&) { emit("cuCtxSynchronize()"); }
-  void call(const Pause& c) {
-    line("usleep(" + std::to_string(c.duration_ns / 1000) + ");");
-  }
+  void call(const Pause& c) { line("usleep(" + std::to_string(c.duration_ns / 1000) + ");"); }
 
   const record::Entry* entry_ = nullptr;
   std::ostringstream body_;

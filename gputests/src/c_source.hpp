@@ -1,4 +1,5 @@
-// A program's driver calls as plain C over cuda.h, for a bug report that depends on nothing of ours.
+// A program's driver calls as plain C over cuda.h, for a bug report that depends on nothing of
+// ours.
 #pragma once
 
 #include <string>

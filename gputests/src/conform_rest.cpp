@@ -20,7 +20,8 @@ std::string ConformWriter::any_address() {
 }
 
 void ConformWriter::contents() {
-  static constexpr std::array<const char*, 6> kBytes{"0x11", "0x22", "0x5A", "0xA5", "0x00", "0xFF"};
+  static constexpr std::array<const char*, 6> kBytes{"0x11", "0x22", "0x5A",
+                                                     "0xA5", "0x00", "0xFF"};
   static constexpr std::array<const char*, 5> kSizes{"4096", "1", "512", "64KiB", "1g"};
   const std::string byte = kBytes[pick(kBytes.size())];
   std::string size = kSizes[pick(chance(12) ? 5 : 4)];
@@ -76,9 +77,10 @@ void ConformWriter::contents() {
 
 void ConformWriter::query_pointer() {
   static constexpr std::array<const char*, 15> kAttributes{
-      "MEMORY_TYPE", "DEVICE_POINTER",  "HOST_POINTER", "RANGE_START_ADDR", "RANGE_SIZE",
-      "MAPPED",      "ACCESS_FLAGS",    "MAPPING_SIZE", "MAPPING_BASE_ADDR", "BUFFER_ID",
-      "IS_MANAGED",  "ALLOWED_HANDLE_TYPES", "DEVICE_ORDINAL", "MEMORY_BLOCK_ID", "MEMPOOL_HANDLE"};
+      "MEMORY_TYPE",       "DEVICE_POINTER",  "HOST_POINTER",  "RANGE_START_ADDR",
+      "RANGE_SIZE",        "MAPPED",          "ACCESS_FLAGS",  "MAPPING_SIZE",
+      "MAPPING_BASE_ADDR", "BUFFER_ID",       "IS_MANAGED",    "ALLOWED_HANDLE_TYPES",
+      "DEVICE_ORDINAL",    "MEMORY_BLOCK_ID", "MEMPOOL_HANDLE"};
   const std::string where = any_address();
   const std::uint64_t kind = pick(5);
   if (kind == 0) return line("cuMemGetAddressRange " + where);
@@ -120,8 +122,8 @@ void ConformWriter::plain() {
 
 void ConformWriter::pool() {
   if (pools_.empty() || (pools_.size() < 3 && chance(12))) {
-    static constexpr std::array<const char*, 6> kOptions{"", "", " max=64MiB", " max=1",
-                                                         " handle=posix_fd", " location=host_numa:0"};
+    static constexpr std::array<const char*, 6> kOptions{
+        "", "", " max=64MiB", " max=1", " handle=posix_fd", " location=host_numa:0"};
     const std::string options = kOptions[pick(pools_.empty() ? 3 : 6)];
     const std::string name = fresh('q');
     line(name + " = cuMemPoolCreate" + options);
@@ -135,14 +137,19 @@ void ConformWriter::pool() {
   }
   const std::string q = any(pools_);
   static constexpr std::array<const char*, 9> kGet{
-      "RESERVED_MEM_CURRENT", "RESERVED_MEM_CURRENT", "RESERVED_MEM_HIGH", "USED_MEM_CURRENT",
-      "USED_MEM_CURRENT",     "USED_MEM_HIGH",        "RELEASE_THRESHOLD", "REUSE_ALLOW_OPPORTUNISTIC",
-      "9"};
-  static constexpr std::array<const char*, 10> kSet{
-      "RELEASE_THRESHOLD max",      "RELEASE_THRESHOLD 0",   "RELEASE_THRESHOLD 100MiB",
-      "REUSE_FOLLOW_EVENT_DEPENDENCIES 0", "REUSE_ALLOW_OPPORTUNISTIC 0",
-      "REUSE_ALLOW_INTERNAL_DEPENDENCIES 0", "USED_MEM_HIGH 0", "RESERVED_MEM_HIGH 0",
-      "USED_MEM_CURRENT 0",         "REUSE_ALLOW_OPPORTUNISTIC 1"};
+      "RESERVED_MEM_CURRENT", "RESERVED_MEM_CURRENT",      "RESERVED_MEM_HIGH",
+      "USED_MEM_CURRENT",     "USED_MEM_CURRENT",          "USED_MEM_HIGH",
+      "RELEASE_THRESHOLD",    "REUSE_ALLOW_OPPORTUNISTIC", "9"};
+  static constexpr std::array<const char*, 10> kSet{"RELEASE_THRESHOLD max",
+                                                    "RELEASE_THRESHOLD 0",
+                                                    "RELEASE_THRESHOLD 100MiB",
+                                                    "REUSE_FOLLOW_EVENT_DEPENDENCIES 0",
+                                                    "REUSE_ALLOW_OPPORTUNISTIC 0",
+                                                    "REUSE_ALLOW_INTERNAL_DEPENDENCIES 0",
+                                                    "USED_MEM_HIGH 0",
+                                                    "RESERVED_MEM_HIGH 0",
+                                                    "USED_MEM_CURRENT 0",
+                                                    "REUSE_ALLOW_OPPORTUNISTIC 1"};
   static constexpr std::array<std::uint64_t, 9> kSizes{
       0, 1, 512, 4096, 1u << 20, 5u << 20, 33u << 20, 65u << 20, 100u << 20};
   constexpr std::size_t kMost = 12;
@@ -171,8 +178,8 @@ void ConformWriter::pool() {
     line("cuMemPoolDestroy " + q);
     std::erase(pools_, q);
   } else if (kind == 18) {
-    static constexpr std::array<const char*, 6> kGrants{"device:0=rw", "device:0=r", "device:0=none",
-                                                        "host=rw", "host=none", "device:99=rw"};
+    static constexpr std::array<const char*, 6> kGrants{
+        "device:0=rw", "device:0=r", "device:0=none", "host=rw", "host=none", "device:99=rw"};
     line("cuMemPoolSetAccess " + q + " " + kGrants[pick(kGrants.size())]);
   } else if (kind == 19) {
     line("cuMemPoolGetAccess " + q + (chance(2) ? " device:0" : " host"));

@@ -27,9 +27,9 @@ void ConformWriter::reserve() {
   constexpr std::size_t kMost = 12;
   const std::uint64_t kind = pick(24);
   static constexpr std::array<const char*, 14> kOdd{
-      "0",          "1",           "4KiB",           "3g-4KiB",        "2g+64KiB",
-      "2g align=3", "2g align=3g", "2g flags=1",     "2g at=4096",     "2^47",
-      "2^63",       "2g at=2^47",  "1g align=2^47",  "2g align=2g at=1g"};
+      "0",          "1",           "4KiB",          "3g-4KiB",          "2g+64KiB",
+      "2g align=3", "2g align=3g", "2g flags=1",    "2g at=4096",       "2^47",
+      "2^63",       "2g at=2^47",  "1g align=2^47", "2g align=2g at=1g"};
   if (kind < 3) return line("cuMemAddressReserve " + std::string(kOdd[pick(kOdd.size())]));
   if (places_.size() >= kMost) return free_place();
   static constexpr std::array<std::uint64_t, 10> kSizes{1, 2, 3, 4, 8, 15, 16, 17, 32, 48};
@@ -71,23 +71,22 @@ void ConformWriter::free_place() {
 
 void ConformWriter::create() {
   constexpr std::size_t kMost = 16;
-  static constexpr std::array<const char*, 16> kOdd{
-      "0",
-      "1",
-      "g/2",
-      "1g+4KiB",
-      "1TiB",
-      "2^63",
-      "1g flags=1",
-      "1g location=device:9",
-      "1g type=0",
-      "1g location=host handle=posix_fd",
-      "1g location=host_numa:99",
-      "1g handle=win32",
-      "1g compression=7",
-      "1g handle=fabric",
-      "1g location=host_numa_current",
-      "max"};
+  static constexpr std::array<const char*, 16> kOdd{"0",
+                                                    "1",
+                                                    "g/2",
+                                                    "1g+4KiB",
+                                                    "1TiB",
+                                                    "2^63",
+                                                    "1g flags=1",
+                                                    "1g location=device:9",
+                                                    "1g type=0",
+                                                    "1g location=host handle=posix_fd",
+                                                    "1g location=host_numa:99",
+                                                    "1g handle=win32",
+                                                    "1g compression=7",
+                                                    "1g handle=fabric",
+                                                    "1g location=host_numa_current",
+                                                    "max"};
   const std::uint64_t kind = pick(24);
   if (kind < 2) {
     const std::string odd = kOdd[pick(kOdd.size())];
@@ -141,8 +140,8 @@ void ConformWriter::retain() {
   const Place& place = places_[any(with)];
   const Mapped& mapped = place.mapped[pick(place.mapped.size())];
   const std::string name = fresh('h');
-  line(name + " = cuMemRetainAllocationHandle " +
-       address(place, mapped.at + pick(mapped.size)) + (chance(3) ? "+512" : ""));
+  line(name + " = cuMemRetainAllocationHandle " + address(place, mapped.at + pick(mapped.size)) +
+       (chance(3) ? "+512" : ""));
   memories_[mapped.memory].names.push_back(name);
 }
 
@@ -182,9 +181,10 @@ void ConformWriter::map() {
   }
   line("cuMemMap " + address(place, at) + " " + size + " " + handle);
   const Mapped made{at, memory.size, index, false};
-  place.mapped.insert(std::upper_bound(place.mapped.begin(), place.mapped.end(), made,
-                                       [](const Mapped& a, const Mapped& b) { return a.at < b.at; }),
-                      made);
+  place.mapped.insert(
+      std::upper_bound(place.mapped.begin(), place.mapped.end(), made,
+                       [](const Mapped& a, const Mapped& b) { return a.at < b.at; }),
+      made);
   ++memory.mappings;
   if (!chance(4)) {
     line("cuMemSetAccess " + address(place, at) + " " + size + " device:0=rw");
@@ -220,10 +220,18 @@ void ConformWriter::set_access() {
   if (places_.empty()) return reserve();
   Place& place = any(places_);
   settle();
-  static constexpr std::array<const char*, 12> kGrants{
-      "device:0=rw", "device:0=rw",   "device:0=r",  "device:0=none", "device:0=rw host=none",
-      "host=rw",     "device:99=rw",  "device:0=2",  "device:0=r device:0=rw",
-      "host=none",   "host_numa:7=none", "device:0=rw device:99=r"};
+  static constexpr std::array<const char*, 12> kGrants{"device:0=rw",
+                                                       "device:0=rw",
+                                                       "device:0=r",
+                                                       "device:0=none",
+                                                       "device:0=rw host=none",
+                                                       "host=rw",
+                                                       "device:99=rw",
+                                                       "device:0=2",
+                                                       "device:0=r device:0=rw",
+                                                       "host=none",
+                                                       "host_numa:7=none",
+                                                       "device:0=rw device:99=r"};
   const std::uint64_t grant = pick(kGrants.size());
   if (place.mapped.empty() || chance(5)) {
     for (Mapped& mapped : place.mapped) mapped.usable = false;
@@ -235,10 +243,8 @@ void ConformWriter::set_access() {
   const std::size_t last = first + pick(place.mapped.size() - first);
   const std::uint64_t from = place.mapped[first].at;
   const std::uint64_t to = place.mapped[last].at + place.mapped[last].size;
-  line("cuMemSetAccess " + address(place, from) + " " + granules(to - from) + " " +
-       kGrants[grant]);
-  for (std::size_t i = first; i <= last; ++i)
-    place.mapped[i].usable = first == last && grant < 2;
+  line("cuMemSetAccess " + address(place, from) + " " + granules(to - from) + " " + kGrants[grant]);
+  for (std::size_t i = first; i <= last; ++i) place.mapped[i].usable = first == last && grant < 2;
 }
 
 void ConformWriter::get_access() {

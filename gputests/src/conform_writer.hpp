@@ -70,14 +70,19 @@ class ConformWriter {
   void capture();
   void information();
 
-  void line(const std::string& text) { text_ += text + "\n"; ++lines_; }
+  void line(const std::string& text) {
+    text_ += text + "\n";
+    ++lines_;
+  }
   /// Before memory goes or changes its access: queued work runs first.
   void settle();
   std::string fresh(char kind) { return std::string(1, kind) + std::to_string(next_++); }
   std::uint64_t pick(std::uint64_t bound) { return rng_.below(bound); }
   bool chance(std::uint64_t of) { return rng_.below(of) == 0; }
   template <class T>
-  T& any(std::vector<T>& list) { return list[pick(list.size())]; }
+  T& any(std::vector<T>& list) {
+    return list[pick(list.size())];
+  }
   std::string any_stream();
   std::string granules(std::uint64_t count) const { return std::to_string(count) + "g"; }
   std::string address(const Place& place, std::uint64_t at) const;

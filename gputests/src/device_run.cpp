@@ -158,7 +158,8 @@ class Runner {
       DeviceGetDefaultMemPool get;
       get.device.value = static_cast<std::int32_t>(i);
       if (backend_->run(get) != DriverStatus::kSuccess) continue;
-      for (const PoolAttribute high : {PoolAttribute::kReservedMemHigh, PoolAttribute::kUsedMemHigh}) {
+      for (const PoolAttribute high :
+           {PoolAttribute::kReservedMemHigh, PoolAttribute::kUsedMemHigh}) {
         MemPoolSetAttribute reset{get.pool, high, 0};
         backend_->run(reset);
       }

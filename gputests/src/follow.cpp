@@ -100,8 +100,9 @@ std::string output_text(const Call& call, std::string_view field) {
 }  // namespace
 
 std::string to_text(const Divergence& d) {
-  return d.call + "\n    the model " + (d.model.empty() ? d.model_says : d.model) + "\n    differs in " +
-         d.field + ": the device says " + d.device_says + ", the model " + d.model_says;
+  return d.call + "\n    the model " + (d.model.empty() ? d.model_says : d.model) +
+         "\n    differs in " + d.field + ": the device says " + d.device_says + ", the model " +
+         d.model_says;
 }
 
 void log_calls_to(char* buffer, std::size_t size) {
@@ -139,8 +140,8 @@ bool Follower::may_be_undefined(const Call& call) const {
             unknown = unknown || found == references_.end() || found->second == 0;
           } else if constexpr (kIdKind<T> != IdKind::kNone) {
             if (is_output(field.role)) return;
-            unknown = unknown ||
-                      !names_.knows(kIdKind<T>, static_cast<std::uint64_t>(member.value));
+            unknown =
+                unknown || !names_.knows(kIdKind<T>, static_cast<std::uint64_t>(member.value));
           }
         });
         return unknown;
@@ -336,7 +337,8 @@ void Follower::settle(const Call& device, const Try& tried, model::ThreadId thre
   learn_effects(names_, device, tried.call);
   note_pool(device, tried.call);
   if (const auto* made = std::get_if<StreamCreate>(&tried.call)) streams_.push_back(made->stream);
-  if (const auto* gone = std::get_if<StreamDestroy>(&tried.call)) std::erase(streams_, gone->stream);
+  if (const auto* gone = std::get_if<StreamDestroy>(&tried.call))
+    std::erase(streams_, gone->stream);
   if (const auto* gone = std::get_if<MemPoolDestroy>(&tried.call))
     pool_shift_.erase(gone->pool.value);
   const auto* read = std::get_if<MemcpyDtoHAsync>(&device);
@@ -399,8 +401,8 @@ void Follower::compare_free(std::int32_t device, std::uint64_t free) {
   found.model_says = std::to_string(wanted);
   found.signature = "free memory";
   const auto less = static_cast<std::int64_t>(free - wanted);
-  found.model = "expects " + std::to_string(wanted) + " bytes (difference " + std::to_string(less) +
-                ")";
+  found.model =
+      "expects " + std::to_string(wanted) + " bytes (difference " + std::to_string(less) + ")";
   report(std::move(found));
 }
 

@@ -22,9 +22,9 @@ namespace granule::gpu {
 struct Divergence {
   std::uint64_t number = 0;  // of the call, from 1
   CallOrigin origin = CallOrigin::kProgram;
-  std::string call;    // as the device was asked and answered, in text form
-  std::string model;   // the model's answer to the same
-  std::string field;   // "status", the name of an output, or "free memory"
+  std::string call;   // as the device was asked and answered, in text form
+  std::string model;  // the model's answer to the same
+  std::string field;  // "status", the name of an output, or "free memory"
   std::string device_says;
   std::string model_says;
   /// What stays the same from run to run: "cuMemMap status CUDA_SUCCESS CUDA_ERROR_INVALID_VALUE".
@@ -105,12 +105,12 @@ class Follower final : public Backend {
   mutable std::recursive_mutex mutex_;  // host functions call back in
   Renamer names_;
   model::ThreadId thread_{0};
-  std::map<std::uint64_t, std::uint64_t> references_;   // live references by device handle value
+  std::map<std::uint64_t, std::uint64_t> references_;      // live references by device handle value
   using Objects = std::map<std::uint64_t, std::uint64_t>;  // device value -> size, or 1
   std::map<ObjectKind, Objects> live_;                     // all other kinds
-  std::map<std::uint64_t, std::uint64_t> pool_shift_;   // oracle pool -> device minus oracle
-  std::uint64_t pool_in_use_ = 0;                       // oracle pool of the call in progress
-  std::vector<StreamHandle> streams_;                   // the oracle's, live
+  std::map<std::uint64_t, std::uint64_t> pool_shift_;      // oracle pool -> device minus oracle
+  std::uint64_t pool_in_use_ = 0;                          // oracle pool of the call in progress
+  std::vector<StreamHandle> streams_;                      // the oracle's, live
   std::deque<HostCall> host_calls_;
   std::vector<Divergence> divergences_;
   /// What the driver itself holds more (negative) or less of a device than at the start.

@@ -184,7 +184,8 @@ class Isolation {
   bool stopped() const { return options_.stop && options_.stop(); }
 
   void settle(std::size_t index, const Outcome& outcome) {
-    const bool fatal = outcome.kind == Outcome::Kind::kCrash || outcome.kind == Outcome::Kind::kHang;
+    const bool fatal =
+        outcome.kind == Outcome::Kind::kCrash || outcome.kind == Outcome::Kind::kHang;
     // A process that dies behind its last job takes that job's good name.
     if (known_[index] && !(fatal && outcomes_[index].kind == Outcome::Kind::kClean)) return;
     known_[index] = true;
@@ -222,8 +223,7 @@ class Isolation {
     outcome.signature = ended.hang ? "hang" : "crash by signal " + std::to_string(ended.signal);
     outcome.message = ended.hang ? "the program has not ended in time"
                                  : "the process died: " + std::string(strsignal(ended.signal));
-    if (!ended.last_call.empty())
-      outcome.message += "; the last call was " + ended.last_call;
+    if (!ended.last_call.empty()) outcome.message += "; the last call was " + ended.last_call;
     const std::string name = ended.last_call.substr(0, ended.last_call.find(' '));
     if (!name.empty()) outcome.signature += " in " + name;
     return outcome;

@@ -38,9 +38,7 @@ class FollowingMachine final : public prop::Machine {
   FollowingMachine(Backend& device, model::Config config, Options options);
   ~FollowingMachine() override;
 
-  Backend& driver() override {
-    return recorder_ ? static_cast<Backend&>(*recorder_) : follower_;
-  }
+  Backend& driver() override { return recorder_ ? static_cast<Backend&>(*recorder_) : follower_; }
   model::DriverState& oracle() override { return oracle_; }
   void set_thread(std::uint32_t number) override;
   bool is_model() const override { return false; }

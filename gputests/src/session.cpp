@@ -76,8 +76,8 @@ bool Session::open(const std::string& what, std::uint64_t seed) {
   if (!options_.known.empty()) {
     known_ = std::filesystem::is_directory(options_.known)
                  ? divergences_of(options_.known, profile_.driver)
-                 : std::filesystem::exists(options_.known) ? read_divergences(options_.known)
-                                                           : DivergenceList{};
+             : std::filesystem::exists(options_.known) ? read_divergences(options_.known)
+                                                       : DivergenceList{};
     if (!known_.error.empty()) {
       std::fprintf(stderr, "granule: %s\n", known_.error.c_str());
       exit_code_ = 2;
@@ -205,8 +205,9 @@ void Session::save(const std::string& suite, const Job& job, const Outcome& outc
   out << as_comment(std::string(name_of(outcome.kind)) + ": " + outcome.signature + "\n" +
                     outcome.message + "\n" + profile_.gpu + ", driver " + profile_.driver)
       << text;
-  if (out) std::printf("  saved:     %s\n  reproduce: granule replay --backend %s %s\n",
-                       path.c_str(), options_.cuda ? "cuda" : "second-model", path.c_str());
+  if (out)
+    std::printf("  saved:     %s\n  reproduce: granule replay --backend %s %s\n", path.c_str(),
+                options_.cuda ? "cuda" : "second-model", path.c_str());
 }
 
 void Session::close() {

@@ -172,7 +172,8 @@ TEST(Isolation, CondemnsOnlyTheProgramAtFault) {
   std::vector<Outcome> outcomes;
   ASSERT_TRUE(run_isolated(jobs, make, options, outcomes));
   using Kind = Outcome::Kind;
-  for (const std::size_t clean : {0u, 2u, 4u, 6u, 7u}) EXPECT_EQ(outcomes[clean].kind, Kind::kClean);
+  for (const std::size_t clean : {0u, 2u, 4u, 6u, 7u})
+    EXPECT_EQ(outcomes[clean].kind, Kind::kClean);
   EXPECT_EQ(outcomes[1].kind, Kind::kCrash);
   EXPECT_EQ(outcomes[3].kind, Kind::kFailed);
   EXPECT_EQ(outcomes[5].kind, Kind::kHang);

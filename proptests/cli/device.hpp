@@ -21,9 +21,9 @@ struct DeviceFlags {
   std::string known = "gputests/divergences";  // folder of lists, or one list
   std::string json;                            // JSON lines are appended
   std::string junit;
-  bool keep_going = false;             // differences are printed, and the program goes on
-  std::string record;    // recordings are appended
-  std::string recorded;  // replay only: a recording to be held against the model
+  bool keep_going = false;  // differences are printed, and the program goes on
+  std::string record;       // recordings are appended
+  std::string recorded;     // replay only: a recording to be held against the model
 };
 
 struct DeviceReplay {
