@@ -140,7 +140,9 @@ bool Writer::suspend() {
       second->suspended = true;
     }
   }
-  if (c_.chance(1, 2)) line.flag("backup");
+  // A backup is copied byte by byte, which a campaign of small machines is quick without.
+  constexpr std::uint64_t kLargestBackup = 3;
+  if (first->granules <= kLargestBackup && c_.chance(1, 3)) line.flag("backup");
   add(line);
   first->suspended = true;
   return true;
