@@ -28,7 +28,7 @@ std::string temporary(const char* name) {
   return testing::TempDir() + "/" + name + std::to_string(getpid());
 }
 
-prop::Program parsed(const std::string& text) {
+prop::Program program_of(const std::string& text) {
   return prop::parse("granule 1\n" + text, "test.granule").document.programs.front();
 }
 
@@ -61,7 +61,7 @@ TEST(Outcomes, SurviveThePipe) {
 
 TEST(Recordings, AgreeWithTheModelUntilSomebodyChangesThem) {
   const std::string path = temporary("recording");
-  const prop::Program program = parsed(kSmall);
+  const prop::Program program = program_of(kSmall);
   prop::RunOptions options;
   model::Config machine;
   std::unique_ptr<ModelDevice> device;
@@ -75,6 +75,8 @@ TEST(Recordings, AgreeWithTheModelUntilSomebodyChangesThem) {
     how.compare_free = false;
     Init init;
     device->run(init);
+    DevicePrimaryCtxRetain retain;  // the owner's
+    device->run(retain);
     auto made = std::make_unique<FollowingMachine>(*device, config, std::move(how));
     following_machine = made.get();
     return made;
@@ -121,7 +123,7 @@ TEST(CSource, NamesEveryValueThatTheDriverGave) {
     return made;
   };
   options.inspect = [&](const prop::World&) { entries = recorder->take(); };
-  prop::run(parsed(kSmall), options);
+  prop::run(program_of(kSmall), options);
   const std::string source = c_source("small", entries);
   EXPECT_NE(source.find("cuMemAddressReserve(&p"), std::string::npos);
   EXPECT_NE(source.find("#include <cuda.h>"), std::string::npos);
