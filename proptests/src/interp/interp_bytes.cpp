@@ -188,11 +188,23 @@ Reply do_use(World& world, const Statement& s) {
   return Reply::ok();
 }
 
+/// Waits for every device that has a context of ours; the first failure, or success.
+DriverStatus synchronize_devices(World& world) {
+  for (std::size_t i = 0; i < world.free_at_start.size(); ++i) {
+    const auto device = static_cast<std::int32_t>(i);
+    if (device > 0 && !world.used_device(device)) continue;
+    const DeviceScope scope(world, device);
+    CtxSynchronize all;
+    const DriverStatus status = world.harness_call(all);
+    if (status != DriverStatus::kSuccess) return status;
+  }
+  return DriverStatus::kSuccess;
+}
+
 /// Waits for the whole device, or, while something captures, for the streams that used the bytes.
 DriverStatus settle_device(World& world, const BufferObject& buffer) {
   if (world.capturing_lanes.empty()) {
-    CtxSynchronize all;
-    const DriverStatus status = world.harness_call(all);
+    const DriverStatus status = synchronize_devices(world);
     if (status == DriverStatus::kSuccess) world.timeline.host_learns_all();
     return status;
   }
@@ -252,6 +264,7 @@ Reply do_check(World& world, const Statement& s) {
   if (!bytes.problem.success()) return bytes.problem;
   const DriverStatus status = settle_device(world, *bytes.buffer);
   if (status != DriverStatus::kSuccess) return Reply::of(status);
+  const DeviceScope scope(world, bytes.buffer->resource->device);
   const std::uint8_t wanted = s.operand<Byte>(1)->value;
   for (const Known& known :
        known_of(bytes.buffer->segments, bytes.from, bytes.to, world.timeline.host())) {
