@@ -176,6 +176,11 @@ Status NaiveCore::resume(const std::vector<NaiveState*>& states) {
   for (const NaiveState* state : states)
     if (state->closed) return error_of(ErrorCode::kClosed, "the buffer is closed");
   reap_parked();
+  for (const NaiveState* state : states) {  // the copies are ordered on the buffers' streams
+    if (!state->suspended || !state->backup) continue;
+    if (Status may = refuse_if_capturing(*state); !may) return may;
+    if (Status waited = wait_for(*state); !waited) return waited;
+  }
   Rollback all;
   std::vector<NaiveState*> back;
   for (NaiveState* state : states) {
