@@ -242,6 +242,7 @@ class Runner {
     // The oracle took over a choice of the driver in this statement: how much of the last free
     // memory there is, for one. It has judged the answer already.
     if (!model && took_over_ && reply.kind != Reply::Kind::kContents) {
+      world_.followed = true;
       ++world_.followed_count;
       return true;
     }
