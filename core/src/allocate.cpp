@@ -63,6 +63,22 @@ Status clear(const Driver& driver, const Stream& stream, std::uint64_t base, std
 
 }  // namespace
 
+Status ResourceCore::hold_primary(const Stream& stream) {
+  if (stream.kind() == StreamKind::kCreated) return {};
+  {
+    const Lock lock(mutex_);
+    if (primary_held_) return {};
+  }
+  DevicePrimaryCtxRetain retain{stream.device(), {}};
+  const DriverStatus status = driver_.call(retain);
+  if (status != DriverStatus::kSuccess)
+    return driver_error(status, kind_of<DevicePrimaryCtxRetain>);
+  const Lock lock(mutex_);
+  primary_held_ = true;
+  primary_ = stream.device();
+  return {};
+}
+
 Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
                                       const AllocateOptions& options) {
   if (options.at.value % std::max(alignment_, granularity_) != 0)
@@ -89,6 +105,8 @@ Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
   RecordHold record(*this, *made);
   if (*rounded == 0) return make_buffer(record.release());
   if (options.zero) {
+    // Work on a default stream dies with the primary context: nobody else may be holding it.
+    if (Status held = hold_primary(stream); !held) return held.error();
     // A clear on a capturing stream would become a node of the graph and not run now.
     if (Status may = refuse_if_capturing(*record.get()); !may) return may.error();
   }

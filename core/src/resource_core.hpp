@@ -107,6 +107,8 @@ class ResourceCore {
   void shut_down() noexcept;
   void abandon() noexcept;
 
+  Status hold_primary(const Stream& stream);
+
   // chunks.cpp: physical memory behind the budget gate, and its release.
   Result<ChunkRef> create_chunk(const ChunkRequest& request);
   Status charge(std::uint64_t size);
@@ -270,6 +272,8 @@ class ResourceCore {
   std::uint32_t grant_ = 0;  // number of the last grant
   bool granting_ = false;
   bool rdma_dropped_ = false;
+  bool primary_held_ = false;  // of primary_, for clears on default streams
+  DeviceId primary_;
 };
 
 /// A counted hold on an access list; null is fine.

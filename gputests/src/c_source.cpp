@@ -11,7 +11,8 @@ namespace granule::gpu {
 namespace {
 
 constexpr const char* kHead = R"(/* build: cc repro.c -o repro -I/usr/local/cuda/include -lcuda */
-#include <cuda.h>
+#include )"
+                              R"(<cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -66,6 +66,10 @@ TEST(Streams, the_null_stream_orders_itself_with_blocking_streams_only) {
 TEST(Streams, queries_of_free_work_end_after_some_patience) {
   Machine m;
   const StreamHandle s = m.stream();
+  LaunchKernel work;
+  work.duration_ns = 1000;
+  work.stream = s;
+  m.call(work);
   const EventHandle e = m.event_on(s);
   int asked = 0;
   while (m.call(EventQuery{e}) == kNotReady) ++asked;

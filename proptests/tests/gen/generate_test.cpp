@@ -63,7 +63,6 @@ TEST(Generate, FeaturesCanBeLeftOut) {
 
 TEST(Generate, FeaturesCanBeForced) {
   GenerateOptions options;
-  options.features = {};
   options.always.add(Feature::kSuspend);
   bool any = false;
   for (std::uint64_t index = 0; index < 50; ++index)
