@@ -1,5 +1,6 @@
 // allocate: a fresh range, or an empty buffer.
 #include <algorithm>
+#include <optional>
 
 #include "context_scope.hpp"
 #include "extend.hpp"
@@ -45,38 +46,22 @@ AccessList* ResourceCore::access_for(const GrowOptions* call, Error* error) {
   return list;
 }
 
-namespace {
-
-Status clear(const Driver& driver, const Stream& stream, std::uint64_t base, std::uint64_t size) {
-  MemsetD8Async fill{DevicePtr{base}, 0, size, stream.handle()};
-  DriverStatus status = DriverStatus::kSuccess;
-  if (stream.kind() == StreamKind::kCreated) {
-    status = driver.call(fill);
-  } else {
-    ContextScope scope(driver, stream);
-    if (!scope.status().ok()) return scope.status();
-    status = driver.call(fill);
+// Zeroes, ordered on the stream. Work on a default stream dies with the primary context if nobody
+// holds that; a marker does, for as long as the resource lives.
+Status ResourceCore::clear(const Stream& stream, std::uint64_t base, std::uint64_t size) {
+  std::optional<ContextScope> scope;
+  if (stream.kind() != StreamKind::kCreated) {
+    StreamUse keep;
+    keep.stream = stream;
+    if (Status kept = order_.set_marker(keep); !kept) return kept;
+    order_.drop_marker(keep);
+    scope.emplace(driver_, stream);
+    if (!scope->status().ok()) return scope->status();
   }
+  MemsetD8Async fill{DevicePtr{base}, 0, size, stream.handle()};
+  const DriverStatus status = driver_.call(fill);
   if (status == DriverStatus::kSuccess) return {};
   return driver_error(status, kind_of<MemsetD8Async>, base);
-}
-
-}  // namespace
-
-Status ResourceCore::hold_primary(const Stream& stream) {
-  if (stream.kind() == StreamKind::kCreated) return {};
-  {
-    const Lock lock(mutex_);
-    if (primary_held_) return {};
-  }
-  DevicePrimaryCtxRetain retain{stream.device(), {}};
-  const DriverStatus status = driver_.call(retain);
-  if (status != DriverStatus::kSuccess)
-    return driver_error(status, kind_of<DevicePrimaryCtxRetain>);
-  const Lock lock(mutex_);
-  primary_held_ = true;
-  primary_ = stream.device();
-  return {};
 }
 
 Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
@@ -93,7 +78,7 @@ Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
   if (*rounded != 0 && options_.cache != 0 && !options.at) {
     if (Record* idle = take_idle(stream, *rounded, *capacity)) {
       if (!options.zero) return make_buffer(idle);
-      Status cleared = clear(driver_, stream, idle->base, idle->size);
+      Status cleared = clear(stream, idle->base, idle->size);
       if (cleared.ok()) return make_buffer(idle);
       const Lock lock(mutex_);
       enlist_idle(*idle);
@@ -105,8 +90,6 @@ Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
   RecordHold record(*this, *made);
   if (*rounded == 0) return make_buffer(record.release());
   if (options.zero) {
-    // Work on a default stream dies with the primary context: nobody else may be holding it.
-    if (Status held = hold_primary(stream); !held) return held.error();
     // A clear on a capturing stream would become a node of the graph and not run now.
     if (Status may = refuse_if_capturing(*record.get()); !may) return may.error();
   }
@@ -124,8 +107,7 @@ Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
   Result<Extension> fresh = extend(request);
   if (!fresh) return fresh.error();
   if (options.zero) {
-    if (Status cleared = clear(driver_, stream, fresh->base, *rounded); !cleared)
-      return cleared.error();
+    if (Status cleared = clear(stream, fresh->base, *rounded); !cleared) return cleared.error();
   }
   record->base = fresh->base;
   record->last = fresh->chain.release();

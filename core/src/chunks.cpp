@@ -48,29 +48,37 @@ void ResourceCore::uncharge(std::uint64_t size) {
   charged_ -= size;
 }
 
-// The record of the chunk is made before the driver call that fills it, and the budget is charged
-// before either: nothing can fail between the memory and its owner.
+// Memory for a chunk that has none, behind the budget gate: the budget is charged before the driver
+// call, so nothing can fail between the memory and its owner.
+Status ResourceCore::acquire(Chunk& chunk) {
+  if (Status gate = charge(chunk.size); !gate) return gate;
+  MemCreate create;
+  create.size = chunk.size;
+  create.properties = properties_;
+  create.properties.rdma = chunk.rdma ? 1 : 0;
+  const DriverStatus status = driver_.vmm(create);
+  if (status != DriverStatus::kSuccess) {
+    uncharge(chunk.size);
+    Error error = driver_error(status, kind_of<MemCreate>);
+    error.wanted = chunk.size;
+    return error;
+  }
+  const Lock lock(mutex_);
+  chunk.handle = create.handle;
+  chunk.origin = next_origin();  // whoever holds earlier memory of this chunk holds something else
+  chunk.imported = false;
+  chunk.exported = false;
+  chunk.charged = true;
+  return {};
+}
+
 Result<ChunkRef> ResourceCore::create_chunk(const ChunkRequest& request) {
   Fresh<Chunk> chunk(driver_.runtime());
   if (!chunk) return host_memory_error(sizeof(Chunk));
-  if (Status gate = charge(request.size); !gate) return gate.error();
-
-  MemCreate create;
-  create.size = request.size;
-  create.properties = properties_;
-  create.properties.rdma = request.rdma ? 1 : 0;
-  const DriverStatus status = driver_.vmm(create);
-  if (status != DriverStatus::kSuccess) {
-    uncharge(request.size);
-    Error error = driver_error(status, kind_of<MemCreate>);
-    error.wanted = request.size;
-    return error;
-  }
-  chunk->handle = create.handle;
   chunk->size = request.size;
-  chunk->origin = next_origin();
   chunk->rdma = request.rdma;
   chunk->refs = 1;
+  if (Status acquired = acquire(*chunk.get()); !acquired) return acquired.error();
   const Lock lock(mutex_);
   chunk->access = request.access;
   ++request.access->refs;

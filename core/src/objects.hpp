@@ -31,7 +31,7 @@ struct Chunk {
   AllocationHandle handle;  // null while suspended
   std::uint64_t size = 0;   // never changes
   AccessList* access = nullptr;
-  std::uint64_t origin = 0;  // a number of its own in this process; never changes
+  std::uint64_t origin = 0;  // the memory's own number in this process
   std::uint32_t refs = 0;    // mappings, and operations at work on it
   std::uint32_t mark = 0;    // last walk that counted it
   bool rdma = false;

@@ -98,10 +98,6 @@ void ResourceCore::shut_down() noexcept {
            make_error(ErrorCode::kCapturing, "still parked when its resource ended: leaked"),
            record.base, record.size);
   abandon();
-  if (primary_held_) {
-    DevicePrimaryCtxRelease release{primary_};
-    (void)driver_.call(release);  // fails only for a context that was reset: nothing is held then
-  }
   order_.destroy_events(
       [&](const Error& error) { report(FailureKind::kReleaseFailed, error, 0, 0); });
   drop_access(access_);

@@ -107,10 +107,11 @@ class ResourceCore {
   void shut_down() noexcept;
   void abandon() noexcept;
 
-  Status hold_primary(const Stream& stream);
+  Status clear(const Stream& stream, std::uint64_t base, std::uint64_t size);
 
   // chunks.cpp: physical memory behind the budget gate, and its release.
   Result<ChunkRef> create_chunk(const ChunkRequest& request);
+  Status acquire(Chunk& chunk);
   Status charge(std::uint64_t size);
   void uncharge(std::uint64_t size);
   void drop_chunk(Chunk* chunk) noexcept;
@@ -272,8 +273,6 @@ class ResourceCore {
   std::uint32_t grant_ = 0;  // number of the last grant
   bool granting_ = false;
   bool rdma_dropped_ = false;
-  bool primary_held_ = false;  // of primary_, for clears on default streams
-  DeviceId primary_;
 };
 
 /// A counted hold on an access list; null is fine.

@@ -171,26 +171,8 @@ Status ResourceCore::bring_back(Record& record) {
   for_each_in_chain(record, [&](Mapping& mapping) {
     if (!done.ok() || mapping.state == MappingState::kMapped) return;
     Chunk& chunk = *mapping.chunk;
-    if (!chunk.handle) {
-      done = charge(chunk.size);
-      if (!done.ok()) return;
-      MemCreate create;
-      create.size = chunk.size;
-      create.properties = properties_;
-      create.properties.rdma = chunk.rdma ? 1 : 0;
-      const DriverStatus status = driver_.vmm(create);
-      if (status != DriverStatus::kSuccess) {
-        uncharge(chunk.size);
-        Error error = driver_error(status, kind_of<MemCreate>, mapping.base);
-        error.wanted = chunk.size;
-        done = error;
-        return;
-      }
-      const Lock lock(mutex_);
-      chunk.handle = create.handle;
-      chunk.imported = false;
-      chunk.charged = true;
-    }
+    if (!chunk.handle) done = acquire(chunk);
+    if (!done.ok()) return;
     {
       const Lock lock(mutex_);
       mapping.state = MappingState::kClaimed;

@@ -215,7 +215,7 @@ TEST_F(PoolBook, any_sequence_of_calls_keeps_the_books_straight) {
     if (HasFailure()) FAIL() << "after step " << i;
   }
   for (const DevicePtr ptr : blocks) drop(ptr, 1);
-  for (const std::uint64_t stream : {0, 1, 2}) pools.observed(stream, position, world);
+  for (std::uint64_t stream = 0; stream <= 2; ++stream) pools.observed(stream, position, world);
   pools.release_idle({}, world);
   EXPECT_EQ(world.left, kGiB);
 }

@@ -37,7 +37,7 @@ std::vector<Size> smaller_sizes(const Size& size) {
       if (value > 0) add(Size::bytes(less));
     return found;
   }
-  for (const std::uint64_t few : {0, 1, 2, 3}) add(Size::granules(few));
+  for (std::uint64_t few = 0; few <= 3; ++few) add(Size::granules(few));
   if (size.terms.size() > 1) add(Size{{size.terms.front()}});
   if (!size.terms.empty() && size.terms.front().unit == Unit::kGranule) {
     const std::uint64_t value = size.terms.front().value;

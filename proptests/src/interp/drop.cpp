@@ -12,7 +12,8 @@ Reply drop_buffer(World& world, BufferObject& buffer, bool unordered) {
     if (unordered) {
       note_unordered_release(world, buffer.segments, on, kHostLane);
     } else {
-      order_before_release(world, buffer.segments, on);
+      const DriverStatus ordered = order_before_release(world, buffer.segments, on, buffer.lane);
+      if (ordered == DriverStatus::kWouldBlock) return Reply::of(ordered);
     }
     const OriginScope scope(CallOrigin::kLibrary);
     const Status dropped = buffer.resource->target->drop(*buffer.buffer);
@@ -28,7 +29,8 @@ Reply drop_holder(World& world, HolderObject& holder, bool unordered) {
   if (unordered) {
     note_unordered_release(world, holder.segments, on, kHostLane);
   } else {
-    order_before_release(world, holder.segments, on);
+    const DriverStatus ordered = order_before_release(world, holder.segments, on, holder.lane);
+    if (ordered == DriverStatus::kWouldBlock) return Reply::of(ordered);
   }
   const OriginScope scope(CallOrigin::kLibrary);
   const Status dropped = holder.holder->drop();

@@ -170,25 +170,29 @@ Reply do_grow(World& world, const Statement& s) {
   return Reply::word_of(name_of(grown->placement));
 }
 
-/// Orders unfinished work before something that may unmap the buffer, unless told not to.
-void order_unless(World& world, const Statement& s, const BufferObject& buffer,
-                  const StreamObject* stream) {
-  if (buffer.buffer->is_closed()) return;
+/// Orders unfinished work before something that may unmap the buffer, unless told not to. The only
+/// failure is a wait that cannot end.
+Reply order_unless(World& world, const Statement& s, const BufferObject& buffer,
+                   const StreamObject* stream) {
+  if (buffer.buffer->is_closed()) return Reply::ok();
   const StreamObject on =
       stream ? *stream : stream_named(world, buffer.stream, buffer.resource->device);
   if (s.has("unordered")) {
     const Lane replaced = on.lane == buffer.lane ? kHostLane : buffer.lane;
     note_unordered_release(world, buffer.segments, on, replaced);
-  } else {
-    order_before_release(world, buffer.segments, on);
+    return Reply::ok();
   }
+  const DriverStatus ordered =
+      order_before_release(world, buffer.segments, on, stream ? stream->lane : buffer.lane);
+  return ordered == DriverStatus::kWouldBlock ? Reply::of(ordered) : Reply::ok();
 }
 
 Reply do_resize(World& world, const Statement& s) {
   const std::string& name = s.operand<Name>(0)->text;
   BufferObject* buffer = world.find_as<BufferObject>(name);
   if (!buffer) return no_buffer(name);
-  order_unless(world, s, *buffer, nullptr);
+  if (const Reply ordered = order_unless(world, s, *buffer, nullptr); !ordered.success())
+    return ordered;
   const GrowOptions options = grow_options(world, s);
   const std::uint64_t size = Args(world, s).size(1);
   Result<ResizeResult> resized = [&] {
@@ -205,7 +209,8 @@ Reply do_shrink(World& world, const Statement& s) {
   const std::string& name = s.operand<Name>(0)->text;
   BufferObject* buffer = world.find_as<BufferObject>(name);
   if (!buffer) return no_buffer(name);
-  order_unless(world, s, *buffer, nullptr);
+  if (const Reply ordered = order_unless(world, s, *buffer, nullptr); !ordered.success())
+    return ordered;
   const std::uint64_t size = Args(world, s).size(1);
   Result<std::uint64_t> left = [&] {
     const OriginScope scope(CallOrigin::kLibrary);
@@ -220,7 +225,8 @@ Reply close_buffer(World& world, const Statement& s, BufferObject& buffer) {
   bool missing = false;
   StreamObject* named = optional_stream(world, s, missing);
   if (missing) return Reply::skipped("no stream `" + s.value<Name>("on")->text + "`");
-  order_unless(world, s, buffer, named);
+  if (const Reply ordered = order_unless(world, s, buffer, named); !ordered.success())
+    return ordered;
   std::optional<Stream> stream;
   if (named) {
     Result<Stream> bound = bound_stream(world, *named);
@@ -289,7 +295,9 @@ Reply do_suspend(World& world, const Statement& s) {
   Reply problem;
   const std::vector<BufferObject*> buffers = buffers_of(world, s, problem);
   if (!problem.success()) return problem;
-  for (const BufferObject* buffer : buffers) order_unless(world, s, *buffer, nullptr);
+  for (const BufferObject* buffer : buffers)
+    if (const Reply ordered = order_unless(world, s, *buffer, nullptr); !ordered.success())
+      return ordered;
   const bool backup = s.has("backup");
   const std::vector<TargetBuffer*> targets = targets_of(buffers);
   const Status status = [&] {

@@ -103,10 +103,21 @@ Reply do_wait(World& world, const Statement& s) {
   return Reply::of(status);
 }
 
+/// The whole machine: the library may have used any device.
+DriverStatus synchronize_all(World& world) {
+  CtxSynchronize all;
+  DriverStatus status = world.harness_call(all);
+  const auto devices = static_cast<std::int32_t>(world.machine->oracle().config().devices.size());
+  for (std::int32_t device = 1; device < devices && status == DriverStatus::kSuccess; ++device) {
+    const DeviceScope scope(world, device);
+    status = world.harness_call(all);
+  }
+  return status;
+}
+
 Reply do_sync(World& world, const Statement& s) {
   if (s.operands.empty()) {
-    CtxSynchronize all;
-    const DriverStatus status = world.harness_call(all);
+    const DriverStatus status = synchronize_all(world);
     if (status == DriverStatus::kSuccess) world.timeline.host_learns_all();
     return Reply::of(status);
   }

@@ -26,11 +26,23 @@ bool wait_for(World& world, const StreamObject& waiting, EventHandle event, cons
   return true;
 }
 
-/// Everything queued on `lane` so far goes before what comes on `waiting`.
-void order_lane(World& world, Lane lane, const StreamObject& waiting) {
+/// A marker on the null stream while a blocking stream captures would end that capture.
+bool would_disturb(World& world, const StreamObject& stream) {
+  if (stream.kind != StreamKind::kLegacy) return false;
+  return std::any_of(world.capturing_lanes.begin(), world.capturing_lanes.end(),
+                     [&](Lane capturing) {
+                       return world.timeline.kind(capturing) == Timeline::Kind::kBlocking &&
+                              world.timeline.device(capturing) == stream.device;
+                     });
+}
+
+/// Calls act(event, clock) with an event behind everything queued on `lane` so far, if one can be
+/// had. The event is only lent.
+template <class Act>
+void with_marker(World& world, Lane lane, Act&& act) {
   const auto tail = world.tails.find(lane);
   if (tail != world.tails.end()) {
-    wait_for(world, waiting, tail->second.first, tail->second.second);
+    act(tail->second.first, tail->second.second);
     return;
   }
   StreamObject legacy;
@@ -45,41 +57,68 @@ void order_lane(World& world, Lane lane, const StreamObject& waiting) {
   if (!stream) return;
   const auto marker = record_marker(world, *stream);
   if (!marker) return;
-  wait_for(world, waiting, marker->first, marker->second);
-  world.give_event(marker->first);
+  act(marker->first, marker->second);
+  world.give_event(stream->device, marker->first);
+}
+
+/// The host waits for the event, legally whatever captures.
+DriverStatus host_waits(World& world, EventHandle event, const Clock& clock) {
+  ThreadExchangeStreamCaptureMode mode;
+  mode.mode = CaptureMode::kRelaxed;
+  const bool relaxed = world.harness_call(mode) == DriverStatus::kSuccess;
+  EventSynchronize wait;
+  wait.event = event;
+  const DriverStatus status = world.harness_call(wait);
+  if (status == DriverStatus::kSuccess) world.timeline.host_learns(clock);
+  if (relaxed) {
+    mode.mode = mode.previous;
+    world.harness_call(mode);
+  }
+  return status;
 }
 
 }  // namespace
 
 std::optional<std::pair<EventHandle, Clock>> record_marker(World& world,
                                                            const StreamObject& stream) {
+  if (would_disturb(world, stream)) return std::nullopt;
   const DeviceScope scope(world, stream.device);
-  const EventHandle event = world.take_event();
+  const EventHandle event = world.take_event(stream.device);
   if (!event) return std::nullopt;
   EventRecord record;
   record.event = event;
   record.stream = stream.handle;
   if (world.harness_call(record) != DriverStatus::kSuccess) {
-    world.give_event(event);
+    world.give_event(stream.device, event);
     return std::nullopt;
   }
   return std::pair{event, world.timeline.settle(stream.lane)};
 }
 
-void order_before_release(World& world, const std::vector<Segment>& segments,
-                          const StreamObject& stream) {
-  if (world.is_capturing(stream.lane)) return;
+DriverStatus order_before_release(World& world, const std::vector<Segment>& segments,
+                                  const StreamObject& stream, Lane lane) {
+  const bool gone = stream.lane != lane;
+  DriverStatus status = DriverStatus::kSuccess;
+  if (!gone && world.is_capturing(stream.lane)) return status;
   std::vector<Lane> done;
   for (const Segment& segment : segments) {
     for (const Stamp& use : segment.extent->uses()) {
-      if (use.lane == stream.lane || use.lane == kHostLane) continue;
+      if ((use.lane == stream.lane && !gone) || use.lane == kHostLane) continue;
       if (std::find(done.begin(), done.end(), use.lane) != done.end()) continue;
-      if (world.timeline.queued(stream.lane).covers(use)) continue;
+      const Clock known = gone ? world.timeline.host() : world.timeline.queued(stream.lane);
+      if (known.covers(use)) continue;
       if (world.is_capturing(use.lane) && world.tails.count(use.lane) == 0) continue;
       done.push_back(use.lane);
-      order_lane(world, use.lane, stream);
+      with_marker(world, use.lane, [&](EventHandle event, const Clock& clock) {
+        if (!gone) {
+          wait_for(world, stream, event, clock);
+        } else if (status == DriverStatus::kSuccess) {
+          status = host_waits(world, event, clock);
+        }
+      });
     }
   }
+  return status;
 }
 
 void note_unordered_release(World& world, const std::vector<Segment>& segments,

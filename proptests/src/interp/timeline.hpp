@@ -84,6 +84,8 @@ class Timeline {
     for (Lane lane = 1; lane < lanes_.size(); ++lane)
       lanes_[kHostLane].clock.join(lanes_[lane].clock);
   }
+  Kind kind(Lane lane) const { return lanes_[lane].kind; }
+  std::int32_t device(Lane lane) const { return lanes_[lane].device; }
   const Clock& host() const { return lanes_[kHostLane].clock; }
 
  private:

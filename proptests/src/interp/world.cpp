@@ -159,10 +159,11 @@ ContextHandle World::primary_of(std::int32_t device) {
   return primaries_[index];
 }
 
-EventHandle World::take_event() {
-  if (!spare_events.empty()) {
-    const EventHandle event = spare_events.back();
-    spare_events.pop_back();
+EventHandle World::take_event(std::int32_t device) {
+  std::vector<EventHandle>& spare = spare_events[device];
+  if (!spare.empty()) {
+    const EventHandle event = spare.back();
+    spare.pop_back();
     return event;
   }
   EventCreate create;

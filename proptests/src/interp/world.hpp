@@ -174,8 +174,8 @@ class World {
   std::vector<Finding> findings;                                 // all misuse so far
   std::map<std::uint64_t, std::weak_ptr<Extent>> chunk_extents;  // by physical allocation
   std::vector<AllocationHandle> ballast;
-  std::vector<std::shared_ptr<void>> late_host_calls;   // arguments of host functions not yet run
-  std::vector<EventHandle> spare_events;                // the interpreter's own
+  std::vector<std::shared_ptr<void>> late_host_calls;  // arguments of host functions not yet run
+  std::map<std::int32_t, std::vector<EventHandle>> spare_events;  // the interpreter's, by device
   std::map<Lane, std::pair<EventHandle, Clock>> tails;  // last events of destroyed streams
   std::vector<std::uint64_t> plain;  // addresses of cuMemAlloc memory of the program
   std::vector<std::uint64_t> pinned;
@@ -244,8 +244,9 @@ class World {
   /// A device's primary context, retained at first use.
   ContextHandle primary_of(std::int32_t device);
   /// An event of the interpreter's own in the current context; null if there is none to be had.
-  EventHandle take_event();
-  void give_event(EventHandle event) { spare_events.push_back(event); }
+  /// An event of the interpreter's own; the device's context is current.
+  EventHandle take_event(std::int32_t device);
+  void give_event(std::int32_t device, EventHandle event) { spare_events[device].push_back(event); }
 
  private:
   std::vector<ContextHandle> primaries_;
@@ -294,9 +295,11 @@ bool matches(World& world, const Statement& statement, const Reply& reply);
 /// Drops whatever a name holds, in the destructor's way; ok if it holds nothing that can be
 /// dropped.
 Reply drop_object(World& world, std::string_view name, bool unordered);
-/// Orders unfinished work on these bytes behind `stream`, with calls of the interpreter's own.
-void order_before_release(World& world, const std::vector<Segment>& segments,
-                          const StreamObject& stream);
+/// Orders unfinished work on these bytes before a release that is ordered on `stream`, with calls
+/// of the interpreter's own. If that stream is not the one of `lane` any more, because it was
+/// destroyed, nothing can be put behind it and the host waits: would_block if that cannot end.
+DriverStatus order_before_release(World& world, const std::vector<Segment>& segments,
+                                  const StreamObject& stream, Lane lane);
 /// The stream of that name, or the legacy stream of a device if the name is empty or unknown.
 StreamObject stream_named(World& world, std::string_view name, std::int32_t device);
 /// What the library, the program and live decoys hold, as `expect` counts it.
