@@ -223,6 +223,7 @@ class ResourceCore {
   static Record* record_of(const Buffer& buffer);
   Status check_set(std::span<Buffer* const> buffers) const;
   Status check_for_suspend(Record& record);
+  Status ready_for_copies(std::span<Buffer* const> buffers);
   Status copy_and_wait(const Record& record, bool to_host);
   Status take_backup(Record& record);
   void drop_backup(Record& record) noexcept;

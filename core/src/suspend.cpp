@@ -196,8 +196,22 @@ void ResourceCore::take_down(Record& record) noexcept {
   if (whole) give_back_chunks(record);
 }
 
+// Contents come back by copies on the buffers' own streams. What could hinder them is asked first:
+// once a copy is queued, nothing that was made for it can be taken down again.
+Status ResourceCore::ready_for_copies(std::span<Buffer* const> buffers) {
+  bool skipped = false;
+  for (Buffer* buffer : buffers) {
+    const Record& record = *record_of(*buffer);
+    if (!record.suspended || !record.backup) continue;
+    if (Status may = refuse_if_capturing(record); !may) return may;
+    if (Status waited = wait_for(record, &skipped); !waited) return waited;
+  }
+  return {};
+}
+
 Status ResourceCore::resume(std::span<Buffer* const> buffers) {
   if (Status fine = check_set(buffers); !fine) return fine;
+  if (Status ready = ready_for_copies(buffers); !ready) return ready;
   const auto attempt = [&]() -> Status {
     Status done;
     for (Buffer* buffer : buffers)

@@ -100,7 +100,9 @@ class GRANULE_EXPORT VirtualMemoryResource {
   /// buffer's address); capturing; the error of a failed wait; out_of_memory (host); driver.
   Status suspend(std::span<Buffer* const> buffers, bool backup);
   /// Undoes suspend, at the same addresses. All or none. Not suspended: does nothing.
-  /// Errors: closed, wrong_resource, out_of_memory, driver.
+  /// With a backup the contents are copied back on the buffers' own streams, and waited for.
+  /// Errors: closed, wrong_resource, out_of_memory, driver; with a backup capturing, and the error
+  /// of a failed wait.
   Status resume(std::span<Buffer* const> buffers);
 
   /// One descriptor for each chunk of `buffer`. Errors: closed, suspended, wrong_resource,

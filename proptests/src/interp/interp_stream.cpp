@@ -126,7 +126,9 @@ Reply do_sync(World& world, const Statement& s) {
   StreamSynchronize sync;
   const DriverStatus status = on_stream(world, *stream, sync);
   if (status == DriverStatus::kSuccess)
-    world.timeline.host_learns(world.timeline.settle(stream->lane));
+    world.timeline.host_learns(stream->kind == StreamKind::kLegacy
+                                   ? world.timeline.settle(stream->lane)
+                                   : world.timeline.queued(stream->lane));
   return Reply::of(status);
 }
 

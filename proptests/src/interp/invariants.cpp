@@ -181,6 +181,7 @@ Sums sum_resources(World& world) {
     sums.charged += whole(now->charged);
     sums.live += whole(now->live);
   }
+  sums.held.allocated_bytes = sums.charged;
   return sums;
 }
 

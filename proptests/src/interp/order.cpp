@@ -16,17 +16,7 @@ const StreamObject* stream_of_lane(World& world, Lane lane) {
   return nullptr;
 }
 
-bool wait_for(World& world, const StreamObject& waiting, EventHandle event, const Clock& clock) {
-  const DeviceScope scope(world, waiting.kind == StreamKind::kCreated ? 0 : waiting.device);
-  StreamWaitEvent wait;
-  wait.stream = waiting.handle;
-  wait.event = event;
-  if (world.harness_call(wait) != DriverStatus::kSuccess) return false;
-  world.timeline.wait(waiting.lane, clock);
-  return true;
-}
-
-/// A marker on the null stream while a blocking stream captures would end that capture.
+/// A call on the null stream while a blocking stream captures would end that capture.
 bool would_disturb(World& world, const StreamObject& stream) {
   if (stream.kind != StreamKind::kLegacy) return false;
   return std::any_of(world.capturing_lanes.begin(), world.capturing_lanes.end(),
@@ -34,6 +24,17 @@ bool would_disturb(World& world, const StreamObject& stream) {
                        return world.timeline.kind(capturing) == Timeline::Kind::kBlocking &&
                               world.timeline.device(capturing) == stream.device;
                      });
+}
+
+bool wait_for(World& world, const StreamObject& waiting, EventHandle event, const Clock& clock) {
+  if (would_disturb(world, waiting)) return false;
+  const DeviceScope scope(world, waiting.kind == StreamKind::kCreated ? 0 : waiting.device);
+  StreamWaitEvent wait;
+  wait.stream = waiting.handle;
+  wait.event = event;
+  if (world.harness_call(wait) != DriverStatus::kSuccess) return false;
+  world.timeline.wait(waiting.lane, clock);
+  return true;
 }
 
 /// Calls act(event, clock) with an event behind everything queued on `lane` so far, if one can be
