@@ -109,6 +109,7 @@ Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
   if (options.zero) {
     if (Status cleared = clear(stream, fresh->base, *rounded); !cleared) return cleared.error();
   }
+  record->has_history = options.zero;
   record->base = fresh->base;
   record->last = fresh->chain.release();
   show(*record.get(), *rounded);

@@ -154,6 +154,7 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
   if (!ordered) settle_on(*record, stream);
   show(*record, size);
   record->state = RecordState::kOpen;
+  record->has_history = true;
   return record;
 }
 
@@ -163,10 +164,7 @@ void ResourceCore::settle_on(Record& record, const Stream& stream) noexcept {
   record.primary = StreamUse();
   record.primary.stream = stream;
   while (!record.further.empty()) {
-    StreamUse& use = record.further.front();
-    record.further.pop_front();
-    order_.drop_marker(use);
-    unmake(driver_.runtime(), &use);
+    end_use(record, record.further.front());
   }
 }
 

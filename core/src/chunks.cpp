@@ -102,7 +102,7 @@ void ResourceCore::drop_chunk(Chunk* chunk) noexcept {
     } else {
       // Still held as far as anybody knows: it stays charged.
       ++leaked_handles_;
-      leaked_handle_bytes_ += chunk->size;
+      if (chunk->charged) leaked_handle_bytes_ += chunk->size;
     }
     drop_access(chunk->access);
   }

@@ -116,6 +116,10 @@ struct Record : ListHook, SetHook {
   std::uint64_t size = 0;  // bytes that the buffer shows; the chain may reach further
   StreamUse primary;       // the stream named at allocation or close
   intrusive::list<StreamUse, intrusive::constant_time_size<false>> further;
+  /// The memory carries work on the allocation's stream that only the library knows of: a clear, or
+  /// what an idle range was used for before. A close on another stream then keeps `former` too.
+  bool has_history = false;
+  StreamUse former;                // in `further`, if it is kept
   std::uint8_t* backup = nullptr;  // contents while suspended, if they were to be kept
   RecordState state = RecordState::kOpen;
   bool suspended = false;

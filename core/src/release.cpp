@@ -21,6 +21,7 @@ Result<Record*> ResourceCore::share(const Record& input) {
   const Lock lock(mutex_);
   record->primary = input.primary;
   if (record->primary.marker) ++record->primary.marker->refs;
+  record->has_history = input.has_history;
   record->last = input.last;
   if (record->last) ++record->last->refs;
   return record;
@@ -67,14 +68,18 @@ void ResourceCore::drop_backup(Record& record) noexcept {
   record.backup = nullptr;
 }
 
+// Takes a further use off the record.
+void ResourceCore::end_use(Record& record, StreamUse& use) noexcept {
+  record.further.erase(record.further.iterator_to(use));
+  order_.drop_marker(use);
+  if (&use != &record.former) unmake(driver_.runtime(), &use);
+}
+
 // Gives a record back that is in no list; its chain is dropped already.
 void ResourceCore::free_record(Record* record) noexcept {
   order_.drop_marker(record->primary);
   while (!record->further.empty()) {
-    StreamUse& use = record->further.front();
-    record->further.pop_front();
-    order_.drop_marker(use);
-    unmake(driver_.runtime(), &use);
+    end_use(*record, record->further.front());
   }
   drop_backup(*record);
   unmake(driver_.runtime(), record);
@@ -138,7 +143,18 @@ Status ResourceCore::close(Record*& record, const Stream* stream) {
     named.stream = *stream;
     std::swap(named, record->primary);
   }
+  const bool keep_former = stream && record->has_history && !(named.stream == *stream);
+  if (keep_former) {
+    std::swap(record->former, named);
+    const Lock lock(mutex_);
+    record->further.push_back(record->former);
+  }
   const auto refuse = [&](const Error& error) -> Status {
+    if (keep_former) {
+      const Lock lock(mutex_);
+      record->further.erase(record->further.iterator_to(record->former));
+      std::swap(record->former, named);
+    }
     if (stream) std::swap(named, record->primary);
     return error;
   };

@@ -181,6 +181,7 @@ class ResourceCore {
   Result<Record*> new_record(const Stream& stream);
   Status copy_uses(const Record& from, Record& to);
   void release_record(Record* record) noexcept;
+  void end_use(Record& record, StreamUse& use) noexcept;
   void free_record(Record* record) noexcept;
   void set_aside(Record* record, RecordState state);
   void park(Record* record, const Error& why) noexcept;

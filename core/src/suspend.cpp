@@ -125,7 +125,7 @@ void ResourceCore::give_back_chunks(Record& record) noexcept {
         if (chunk.charged) pass_on_charge(chunk);
       } else {
         ++leaked_handles_;
-        leaked_handle_bytes_ += chunk.size;
+        if (chunk.charged) leaked_handle_bytes_ += chunk.size;
       }
     }
     if (status != DriverStatus::kSuccess)
