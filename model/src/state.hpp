@@ -230,7 +230,7 @@ struct Context {
   bool active = false;
   std::uint64_t retains = 0;                          // primary
   std::uint64_t legacy = kNone;                       // stream
-  std::vector<std::uint64_t> streams;                 // all that live or have work, ascending
+  std::vector<std::uint64_t> streams;                 // all that live, have work, or work unseen; ascending
   std::map<std::uint32_t, std::uint64_t> per_thread;  // thread -> stream
 };
 

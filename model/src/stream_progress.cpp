@@ -45,7 +45,8 @@ void retire_if_finished(State& state, std::uint64_t number) {
   Stream& stream = state.streams[number];
   if (!stream.queue.empty()) return;
   erase_sorted(state.busy_streams, number);
-  if (stream.destroyed) {
+  // A destroyed stream whose work the host has not seen is still waited for with its context.
+  if (stream.destroyed && stream.seen >= stream.ran) {
     const auto it = state.contexts.find(stream.context);
     if (it != state.contexts.end()) erase_sorted(it->second.streams, number);
   }
@@ -292,7 +293,9 @@ DriverStatus wait_for_context(State& state, std::int32_t device, std::uint64_t c
     for (const std::uint64_t stream : one.streams) points.push_back(tail(state, stream));
   }
   const DriverStatus done = wait_for_points(state, device, points, synced);
-  if (synced && done == DriverStatus::kSuccess) pools_observe_destroyed(state, device);
+  if (!synced || done != DriverStatus::kSuccess) return done;
+  pools_observe_destroyed(state, device);
+  for (const StreamPoint& point : points) retire_if_finished(state, point.stream);
   return done;
 }
 

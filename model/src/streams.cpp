@@ -33,7 +33,14 @@ void add_implicit_waits(State& state, std::uint64_t number) {
   Clock order;
   const auto add = [&](std::uint64_t other) {
     const std::uint64_t last = state.streams[other].submitted();
-    if (last == 0 || state.streams[number].order.at(other) >= last) return;
+    if (last == 0 || state.streams[number].order.at(other) >= last) {
+      // Nothing to wait for, but the other may have waited for what had run already: no operation
+      // of its own, and an order all the same.
+      state.streams[number].order.join(state.streams[other].order);
+      if (state.streams[number].queue.empty())
+        state.streams[number].run_order.join(state.streams[other].order);
+      return;
+    }
     points.push_back({other, last});
     order.join(state.streams[other].order);
   };

@@ -232,6 +232,10 @@ Reply close_buffer(World& world, const Statement& s, BufferObject& buffer) {
     Result<Stream> bound = bound_stream(world, *named);
     if (!bound) return Reply::of(bound.error());
     stream = *bound;
+    // The driver wants the free of a pool's block ordered behind its allocation.
+    const bool pool = buffer.resource->options.kind == TargetOptions::Kind::kPool;
+    if (pool && !buffer.buffer->is_closed() && !s.has("unordered"))
+      order_behind_allocation(world, buffer, *named);
   }
   const OriginScope scope(CallOrigin::kLibrary);
   const Status closed = buffer.resource->target->close(*buffer.buffer, stream ? &*stream : nullptr);
@@ -309,6 +313,9 @@ Reply do_suspend(World& world, const Statement& s) {
     if (buffer->suspended) continue;
     buffer->suspended = buffer->buffer->is_suspended();
     buffer->backed_up = backup;
+    // Other memory from here on: whoever imported the old one keeps that to himself.
+    for (Segment& segment : buffer->segments)
+      segment.extent = std::make_shared<Extent>(*segment.extent);
     if (backup) continue;
     for (const Part& part : parts_of(buffer->segments, 0, total_of(buffer->segments)))
       part.extent->forget(part.begin, part.end);
