@@ -110,11 +110,11 @@ Status ResourceCore::unmap_all(std::span<Buffer* const> buffers) {
   return {};
 }
 
-// All mappings are gone: the chunks' memory goes too. A refused release is a reported leak.
+// The memory of chunks that are not mapped any more goes too. A refused release is a reported leak.
 void ResourceCore::give_back_chunks(Record& record) noexcept {
   for_each_in_chain(record, [&](Mapping& mapping) {
     Chunk& chunk = *mapping.chunk;
-    if (!chunk.handle) return;
+    if (!chunk.handle || mapping.state != MappingState::kClaimed) return;
     MemRelease release{chunk.handle};
     const DriverStatus status = driver_.vmm(release);
     {
@@ -170,8 +170,13 @@ Status ResourceCore::bring_back(Record& record) {
   Status done;
   for_each_in_chain(record, [&](Mapping& mapping) {
     if (!done.ok() || mapping.state == MappingState::kMapped) return;
+    if (mapping.state == MappingState::kQuarantined) {
+      const DriverStatus status = unmap(mapping);
+      if (status != DriverStatus::kSuccess)
+        done = driver_error(status, kind_of<MemUnmap>, mapping.base);
+    }
     Chunk& chunk = *mapping.chunk;
-    if (!chunk.handle) done = acquire(chunk);
+    if (done.ok() && !chunk.handle) done = acquire(chunk);
     if (!done.ok()) return;
     {
       const Lock lock(mutex_);
@@ -182,18 +187,17 @@ Status ResourceCore::bring_back(Record& record) {
   return done;
 }
 
-// Undoes bring_back: a suspended record as before. What cannot be unmapped is quarantined.
+// Undoes bring_back: a suspended record as before. What cannot be unmapped stays, with its memory,
+// until a resume or the end of the buffer.
 void ResourceCore::take_down(Record& record) noexcept {
-  bool whole = true;
   for_each_in_chain(record, [&](Mapping& mapping) {
     if (mapping.state != MappingState::kMapped) return;
     const DriverStatus status = unmap(mapping);
     if (status == DriverStatus::kSuccess) return;
-    whole = false;
     report(FailureKind::kUndoFailed, driver_error(status, kind_of<MemUnmap>), mapping.base,
            mapping.size);
   });
-  if (whole) give_back_chunks(record);
+  give_back_chunks(record);
 }
 
 // Contents come back by copies on the buffers' own streams. What could hinder them is asked first:

@@ -105,6 +105,15 @@ Access promised_to(const Segment& segment, const Location& location) {
   return Access::kNone;
 }
 
+/// A grant that failed half-way may leave access behind where its undo failed too, and says so.
+bool undo_failed_at(const World& world, std::uint64_t address) {
+  return std::any_of(
+      world.sink.reports.begin(), world.sink.reports.end(), [&](const FailureReport& report) {
+        return report.kind == FailureKind::kUndoFailed && address >= report.ptr.value &&
+               address - report.ptr.value < report.size;
+      });
+}
+
 std::optional<Failure> check_mapped(World& world, const Live& live) {
   if (live.object->suspended) return std::nullopt;
   const auto devices = static_cast<std::int32_t>(world.free_at_start.size());
@@ -119,7 +128,9 @@ std::optional<Failure> check_mapped(World& world, const Live& live) {
       for (const std::uint64_t byte : {at, at + segment.length - 1}) {
         const auto found = world.oracle().access_at(byte, location);
         if (!found) return broken("mapped", where + ": not mapped");
-        if (*found != promise)
+        if (*found != promise &&
+            (!undo_failed_at(world, byte) ||
+             static_cast<std::uint32_t>(*found) < static_cast<std::uint32_t>(promise)))
           return broken("access", where + ": device " + std::to_string(device) + " has access " +
                                       std::to_string(static_cast<int>(*found)) + " instead of " +
                                       std::to_string(static_cast<int>(promise)));
@@ -161,7 +172,7 @@ struct Sums {
 /// What a resource leaked is reported, and out of its figures once it is gone.
 void settle_lost(World& world, std::size_t reachable, const Holdings& believed) {
   const std::size_t gone = world.made_resources - reachable;
-  if (gone != world.gone_resources && world.any_fault && !world.sink.reports.empty())
+  if (gone != world.gone_resources && !world.sink.reports.empty())
     world.lost = world.tap->held_by(CallOrigin::kLibrary) - believed;
   world.gone_resources = gone;
 }

@@ -95,12 +95,21 @@ bool is_explained(const World& world, DriverStatus status) {
           status == DriverStatus::kInvalidHandle);
 }
 
+/// Memory of a device that the resource's own cannot reach.
+bool is_import_out_of_reach(const World& world, const Statement& s, DriverStatus status) {
+  if (s.verb != Verb::kImport || status != DriverStatus::kNotSupported) return false;
+  const auto& devices = world.machine->oracle().config().devices;
+  return std::any_of(devices.begin(), devices.end(), [](const auto& d) { return !d.peers; });
+}
+
 std::optional<Failure> check_error(World& world, const Statement& s, const Reply& reply) {
   if (reply.kind != Reply::Kind::kError || reply.word != name_of(ErrorCode::kDriver))
     return std::nullopt;
   const auto status = status_named(reply.detail);
   if (!status || world.driver().any_orphan()) return std::nullopt;
-  if (is_named_by_a_fault(world, reply.detail) || is_explained(world, *status)) return std::nullopt;
+  if (is_named_by_a_fault(world, reply.detail) || is_explained(world, *status) ||
+      is_import_out_of_reach(world, s, *status))
+    return std::nullopt;
   // Copies and fills by those that may not write are the program's own doing.
   const bool copies = s.verb == Verb::kSuspend || s.verb == Verb::kResume || s.has("zero");
   if (copies) return std::nullopt;

@@ -19,7 +19,8 @@ void Extent::cut(std::uint64_t at) {
 void Extent::merge() {
   std::size_t kept = 0;
   for (std::size_t i = 1; i < cells_.size(); ++i) {
-    if (cells_[kept].value == cells_[i].value && cells_[kept].writers == cells_[i].writers) {
+    if (cells_[kept].value == cells_[i].value && cells_[kept].writers == cells_[i].writers &&
+        cells_[kept].sources == cells_[i].sources) {
       cells_[kept].end = cells_[i].end;
     } else {
       ++kept;
@@ -50,6 +51,7 @@ void Extent::write(std::uint64_t begin, std::uint64_t end, std::optional<std::ui
     std::erase_if(cell.writers, [&](const Stamp& w) { return clock.covers(w); });
     cell.value = cell.writers.empty() ? value : std::nullopt;
     cell.writers.push_back(op);
+    cell.sources.assign(1, op);
   }
   merge();
 }
@@ -66,6 +68,8 @@ void Extent::rewrite(std::uint64_t begin, std::uint64_t end, const Stamp& op, co
     std::erase_if(cell.writers, [&](const Stamp& w) { return clock.covers(w); });
     if (!cell.writers.empty()) cell.value = std::nullopt;
     cell.writers.push_back(op);
+    std::erase_if(cell.sources, [&](const Stamp& source) { return host.covers(source); });
+    cell.sources.push_back(op);
   }
   merge();
 }
@@ -82,9 +86,19 @@ void Extent::forget(std::uint64_t begin, std::uint64_t end) {
 }
 
 void Extent::spoil(const Stamp& op) {
-  for (Cell& cell : cells_)
-    if (std::find(cell.writers.begin(), cell.writers.end(), op) != cell.writers.end())
-      cell.value = std::nullopt;
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    Cell& cell = cells_[i];
+    if (!cell.value) continue;
+    if (std::find(cell.sources.begin(), cell.sources.end(), op) == cell.sources.end()) continue;
+    cell.value = std::nullopt;
+    const std::uint64_t begin = cell.begin;
+    const std::uint64_t end = cell.end;
+    for (std::size_t k = 0; k < readers_.size(); ++k) {
+      const Reader reader = readers_[k];
+      if (reader.end <= begin || reader.begin >= end) continue;
+      if (const auto target = reader.target.lock()) target->spoil(reader.stamp);
+    }
+  }
 }
 
 void Extent::touch(const Stamp& op) {

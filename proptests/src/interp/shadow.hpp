@@ -17,7 +17,7 @@ namespace granule::prop {
 /// Bytes that one or more buffers see: what a single allocation or growth added.
 class Extent {
  public:
-  explicit Extent(std::uint64_t size) : cells_{{0, size, std::nullopt, {}}} {}
+  explicit Extent(std::uint64_t size) : cells_{{0, size, std::nullopt, {}, {}}} {}
 
   /// A run of bytes with one history.
   struct Cell {
@@ -25,6 +25,7 @@ class Extent {
     std::uint64_t end = 0;
     std::optional<std::uint8_t> value;  // nothing: unknown
     std::vector<Stamp> writers;         // the last writes that have no order between them
+    std::vector<Stamp> sources;         // the operations that made `value` what it is
   };
   /// A copy out of here that may still be running when somebody writes here.
   struct Reader {
@@ -44,7 +45,7 @@ class Extent {
   void forget(std::uint64_t begin, std::uint64_t end);
   /// Remembers a copy out of here.
   void add_reader(Reader reader) { readers_.push_back(std::move(reader)); }
-  /// Bytes that `op` wrote become unknown.
+  /// Bytes that `op` had a part in become unknown, and so do copies of them.
   void spoil(const Stamp& op);
   /// Remembers that `op` touches bytes here.
   void touch(const Stamp& op);
