@@ -106,14 +106,15 @@ Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
   const AccessHold hold(*this, access);
   Result<Extension> fresh = extend(request);
   if (!fresh) return fresh.error();
-  if (options.zero) {
-    if (Status cleared = clear(stream, fresh->base, *rounded); !cleared) return cleared.error();
-  }
   record->has_history = options.zero;
   record->base = fresh->base;
   record->last = fresh->chain.release();
   show(*record.get(), *rounded);
-  return make_buffer(record.release());
+  const Status cleared = options.zero ? clear(stream, record->base, *rounded) : Status();
+  // A fill that was reported as failed may have been queued: the range ends as any buffer does.
+  Buffer made_whole = make_buffer(record.release());
+  if (!cleared.ok()) return cleared.error();
+  return made_whole;
 }
 
 }  // namespace granule::detail

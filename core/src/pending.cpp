@@ -45,6 +45,10 @@ CollectResult ResourceCore::collect(std::uint64_t budget_ns, std::uint64_t most_
   if (waiting == 0) return result;
   const std::uint64_t start = budget_ns == UINT64_MAX ? 0 : driver_.runtime().now_ns();
   const RelaxedScope relaxed(driver_);
+  if (!relaxed.status().ok()) {
+    result.pending = waiting;
+    return result;
+  }
   for (std::uint64_t i = 0; i < std::min(waiting, most_ranges); ++i) {
     if (budget_ns != UINT64_MAX && i != 0 && driver_.runtime().now_ns() - start >= budget_ns) break;
     Record* record = nullptr;

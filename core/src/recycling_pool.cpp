@@ -26,7 +26,7 @@ class RecyclerCore final : public PoolCore {
                                      intrusive::constant_time_size<false>>;
   PoolRecord* take(const Stream& stream, std::uint64_t size);
   Result<DevicePtr> fresh(const Stream& stream, std::uint64_t size);
-  Status free_block(PoolRecord* record);
+  Status free_block(PoolRecord* record, bool* kept);
   void enlist(PoolRecord& record);
   void delist(PoolRecord& record);
   Status give_back(PoolRecord* record) override;
@@ -76,7 +76,7 @@ PoolRecord* RecyclerCore::take(const Stream& stream, std::uint64_t size) {
   bool done = other->use.done;
   if (!done && refuse_if_capturing(other->use).ok()) {
     const RelaxedScope relaxed(driver_);
-    if (order_.set_marker(other->use).ok()) {
+    if (relaxed.status().ok() && order_.set_marker(other->use).ok()) {
       const Result<bool> reached = order_.reached(other->use);
       done = reached.ok() && *reached;
     }
@@ -101,13 +101,13 @@ Result<DevicePtr> RecyclerCore::fresh(const Stream&, std::uint64_t size) {
   }
   const ContextScope scope(driver_, Stream::legacy(options_.device));
   const RelaxedScope relaxed(driver_);
+  const Status ready = scope.status().ok() ? relaxed.status() : scope.status();
   MemAlloc call{size, {}};
-  const DriverStatus status =
-      scope.status().ok() ? driver_.call(call) : DriverStatus::kInvalidContext;
+  const DriverStatus status = ready.ok() ? driver_.call(call) : DriverStatus::kUnknown;
   if (status == DriverStatus::kSuccess) return call.ptr;
   const Lock lock(mutex_);
   held_ -= size;
-  if (!scope.status().ok()) return scope.status().error();
+  if (!ready.ok()) return ready.error();
   Error error = driver_error(status, kind_of<MemAlloc>);
   error.wanted = size;
   return error;
@@ -148,20 +148,28 @@ Status RecyclerCore::give_back(PoolRecord* record) {
   return {};
 }
 
-// cuMemFree waits for all work of the device, so the block's own is done afterwards.
-Status RecyclerCore::free_block(PoolRecord* record) {
+// cuMemFree waits for all work of the device, so the block's own is done afterwards. A block whose
+// free was refused is never freed again, since its address may be somebody else's by then: it is
+// reported, and stays charged. `*kept` tells that the free was not tried.
+Status RecyclerCore::free_block(PoolRecord* record, bool* kept) {
+  *kept = true;
   const ContextScope scope(driver_, Stream::legacy(options_.device));
   if (!scope.status().ok()) return scope.status();
   const RelaxedScope relaxed(driver_);
+  if (!relaxed.status().ok()) return relaxed.status();
   MemFree call{record->ptr};
   const DriverStatus status = driver_.call(call);
-  if (status != DriverStatus::kSuccess)
-    return driver_error(status, kind_of<MemFree>, record->ptr.value);
-  {
+  const Error error = driver_error(status, kind_of<MemFree>, record->ptr.value);
+  if (status == DriverStatus::kWouldBlock) return error;
+  *kept = false;
+  if (status == DriverStatus::kSuccess) {
     const Lock lock(mutex_);
     held_ -= record->size;
+  } else {
+    report(FailureKind::kReleaseFailed, error, record->ptr, record->size);
   }
   free_record(record);
+  if (status != DriverStatus::kSuccess) return error;
   return {};
 }
 
@@ -174,18 +182,23 @@ Status RecyclerCore::trim(std::uint64_t keep) {
       oldest = &idle_.front();
       delist(*oldest);
     }
-    Status freed = free_block(oldest);
+    bool kept = false;
+    Status freed = free_block(oldest, &kept);
     if (freed.ok()) continue;
-    const Lock lock(mutex_);
-    enlist(*oldest);
+    if (kept) {
+      const Lock lock(mutex_);
+      enlist(*oldest);
+    }
     return freed;
   }
 }
 
 void RecyclerCore::shut_down() noexcept {
   while (!idle_.empty()) {
+    const std::uint64_t before = cached_;
     const Status trimmed = trim(0);
     if (trimmed.ok()) return;
+    if (cached_ < before) continue;
     PoolRecord& stuck = idle_.back();
     delist(stuck);
     report(FailureKind::kReleaseFailed, trimmed.error(), stuck.ptr, stuck.size);

@@ -228,6 +228,7 @@ class ResourceCore {
   Status copy_and_wait(const Record& record, bool to_host);
   Status take_backup(Record& record);
   void drop_backup(Record& record) noexcept;
+  bool is_gone(const Mapping& mapping) noexcept;
   Status unmap_all(std::span<Buffer* const> buffers);
   void remap(Record& record) noexcept;
   void give_back_chunks(Record& record) noexcept;

@@ -44,6 +44,7 @@ namespace {
 template <class C>
 Status on_stream_call(const Driver& driver, const Stream& stream, C& call) {
   const RelaxedScope relaxed(driver);
+  if (!relaxed.status().ok()) return relaxed.status();
   std::optional<ContextScope> scope;
   if (stream.kind() != StreamKind::kCreated) {
     scope.emplace(driver, stream);
@@ -72,6 +73,7 @@ Status StreamPoolCore::set(PoolAttribute attribute, std::uint64_t value) {
 
 Status StreamPoolCore::trim(std::uint64_t keep) {
   const RelaxedScope relaxed(driver_);
+  if (!relaxed.status().ok()) return relaxed.status();
   MemPoolTrimTo call{pool_, keep};
   const DriverStatus status = driver_.call(call);
   if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<MemPoolTrimTo>);

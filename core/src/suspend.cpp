@@ -52,6 +52,8 @@ Status ResourceCore::copy_and_wait(const Record& record, bool to_host) {
                                                  : record.primary.stream;
   const ContextScope scope(driver_, stream);
   if (!scope.status().ok()) return scope.status();
+  const RelaxedScope relaxed(driver_);
+  if (!relaxed.status().ok()) return relaxed.status();
   DriverStatus status = DriverStatus::kSuccess;
   CallKind kind = kind_of<MemcpyDtoHAsync>;
   if (to_host) {
@@ -64,7 +66,6 @@ Status ResourceCore::copy_and_wait(const Record& record, bool to_host) {
     kind = kind_of<MemcpyHtoDAsync>;
   }
   if (status != DriverStatus::kSuccess) return driver_error(status, kind, record.base);
-  const RelaxedScope relaxed(driver_);
   StreamSynchronize wait{stream.handle()};
   status = driver_.call(wait);
   if (status == DriverStatus::kSuccess) return {};
@@ -91,6 +92,12 @@ void ResourceCore::remap(Record& record) noexcept {
   });
 }
 
+// Whether the driver took a mapping away although it reported a failure: then nobody has access.
+bool ResourceCore::is_gone(const Mapping& mapping) noexcept {
+  MemGetAccess query{properties_.location, DevicePtr{mapping.base}, Access::kNone};
+  return driver_.vmm(query) == DriverStatus::kInvalidValue;
+}
+
 Status ResourceCore::unmap_all(std::span<Buffer* const> buffers) {
   for (Buffer* buffer : buffers) {
     Record& record = *record_of(*buffer);
@@ -101,6 +108,10 @@ Status ResourceCore::unmap_all(std::span<Buffer* const> buffers) {
       if (status != DriverStatus::kSuccess) return;
       where = mapping.base;
       status = unmap(mapping);
+      if (status != DriverStatus::kSuccess && is_gone(mapping)) {
+        const Lock lock(mutex_);
+        mapping.state = MappingState::kClaimed;
+      }
     });
     if (status != DriverStatus::kSuccess) {
       for (Buffer* undo : buffers) remap(*record_of(*undo));

@@ -53,6 +53,8 @@ std::string attribute_difference(Renamer& names, const C& device, const C& oracl
   }
   const PointerAttribute attribute = device.attribute;
   const IdKind kind = id_of(attribute);
+  // Whether two pieces of plain or pinned memory lie in one block is the driver's choice.
+  if (attribute == PointerAttribute::kMemoryBlockId && names.in_range(device.ptr.value)) return {};
   if (kind != IdKind::kNone)
     return ids_agree(names, kind, device.value, oracle.value) ? "" : "value";
   // The 2 MiB blocks under plain memory are shared with what the context itself holds.

@@ -80,7 +80,7 @@ bool shows_progress(const Call& call) {
         using C = std::decay_t<decltype(c)>;
         return is_any_of<C, StreamQuery, EventQuery, TakeLanding, MemcpyDtoH, MemGetInfo,
                          MemAllocAsync, MemAllocFromPoolAsync, MemPoolGetAttribute, MemCreate,
-                         MemAlloc, StreamDestroy, MemPoolTrimTo>;
+                         MemAlloc, StreamDestroy, MemPoolTrimTo, MemPoolDestroy>;
       },
       call);
 }
@@ -288,7 +288,8 @@ bool Follower::retry(Try& tried, const Call& device, DriverStatus status, const 
 
 void Follower::follow(const Call& device, DriverStatus status, const Call& asked,
                       model::ThreadId thread) {
-  if (status == DriverStatus::kInvalidValue && sticks_out(oracle_, asked)) {
+  const bool refused = status == DriverStatus::kInvalidValue || status == DriverStatus::kUnknown;
+  if (refused && sticks_out(oracle_, asked)) {
     ++followed_;
     return;
   }

@@ -127,8 +127,12 @@ DriverStatus free_plain_now(State&, DevicePtr ptr);
 /// cuMemFreeAsync of a cuMemAlloc pointer: gone for the caller at once, its memory goes behind the
 /// work that the stream has before. INVALID_VALUE if it is none.
 DriverStatus free_plain_on(State&, std::uint64_t stream, DevicePtr ptr);
-/// What such a free does when it runs.
+/// Gives the memory of such a free back.
 void finish_plain_free(State&, std::uint64_t base);
+/// Such a free has run: its memory comes back once the host has waited for that point.
+void plain_free_has_run(State&, std::uint64_t base, const StreamPoint& point);
+/// The host has waited up to `point`: memory of frees that ran before it comes back.
+void observe_plain_frees(State&, const StreamPoint& point);
 
 // capture.cpp
 /// For calls that a capture may forbid (alloc, free, pool alloc/free, trim, query, synchronize):

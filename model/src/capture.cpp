@@ -46,7 +46,7 @@ DriverStatus check_capture_allows(State& state, ThreadId thread) {
   if (mode == CaptureMode::kRelaxed) return DriverStatus::kSuccess;
   bool refused = false;
   for (auto& [number, capture] : state.captures) {
-    if (capture.status != CaptureStatus::kActive) continue;
+    // One that was invalidated goes on forbidding until it is ended.
     const bool own = capture.thread == thread.value;
     const bool forbids = own ? capture.mode != CaptureMode::kRelaxed
                              : mode == CaptureMode::kGlobal && capture.mode == CaptureMode::kGlobal;

@@ -170,6 +170,21 @@ DriverStatus free_plain_on(State& state, std::uint64_t stream, DevicePtr ptr) {
   return DriverStatus::kSuccess;
 }
 
+void plain_free_has_run(State& state, std::uint64_t base, const StreamPoint& point) {
+  const auto it = state.dying_plain.find(base);
+  if (it != state.dying_plain.end()) it->second.freed = point;
+}
+
+// Measured: the memory comes back when the stream is waited for, not when the free has run.
+void observe_plain_frees(State& state, const StreamPoint& point) {
+  for (auto it = state.dying_plain.begin(); it != state.dying_plain.end();) {
+    const auto here = it++;
+    const StreamPoint& freed = here->second.freed;
+    if (freed.stream == point.stream && freed.position <= point.position)
+      finish_plain_free(state, here->first);
+  }
+}
+
 void finish_plain_free(State& state, std::uint64_t base) {
   const auto it = state.dying_plain.find(base);
   if (it == state.dying_plain.end()) return;

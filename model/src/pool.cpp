@@ -100,6 +100,7 @@ DriverStatus PoolState::destroy(PoolHandle handle, PoolWorld& world) {
   for (auto it = current_.begin(); it != current_.end();)
     it = it->second == handle ? current_.erase(it) : std::next(it);
   pool->destroyed = true;
+  pool->free.settle([&](const StreamPoint& at) { return world.has_run(at); });
   shrink_to_threshold(*pool, world);
   erase_if_spent(handle.value, world);
   return DriverStatus::kSuccess;

@@ -42,16 +42,18 @@ std::optional<std::uint64_t> choose(const std::vector<std::uint64_t>& starts,
 }  // namespace
 
 // Gives physical memory to the whole pieces of `range`; false if the bound or the device refuses.
-bool PoolState::back(Pool& pool, Span range, PoolWorld& world) {
+bool PoolState::back(Pool& pool, Span range, bool mark, PoolWorld& world) {
   if (pool.reserved() + range.size() > pool.limit()) return false;
   if (!world.take(pool.place(), range.size())) return false;
   pool.backed.insert(range);
-  pool.reserved_high = std::max(pool.reserved_high, pool.reserved());
+  if (mark) pool.reserved_high = std::max(pool.reserved_high, pool.reserved());
   return true;
 }
 
-// Backs all of `target`: by what is free, then by the idle memory of this and the other pools. If
-// even that is too little the pool keeps what it got (its threshold decides for how long).
+// Backs all of `target`: by what is free, then by the idle memory of this and the other pools,
+// which a request over the pool's own bound costs them as well. If even that is too little the pool
+// keeps what it got, for how long its threshold decides. Behind its own bound the high mark only
+// knows what stayed.
 bool PoolState::grow(Pool& pool, Span target, PoolWorld& world) {
   const Span pieces = outer_pieces(target);
   if (forget_thresholds_ && pool.reserved() == 0) pool.threshold = 0;
@@ -68,15 +70,14 @@ bool PoolState::grow(Pool& pool, Span target, PoolWorld& world) {
     pool.reserved_high = std::max(pool.reserved_high, pool.reserved());
     return true;
   }
-  if (!bounded) {
-    release_down_to(pool, 0, false, pieces, world);
-    for (auto& [handle, other] : pools_)
-      if (&other != &pool && other.place() == pool.place())
-        release_down_to(other, 0, false, {}, world);
-  }
+  if (!bounded) release_down_to(pool, 0, false, pieces, world);
+  for (auto& [handle, other] : pools_)
+    if (&other != &pool && other.place() == pool.place())
+      release_down_to(other, 0, false, {}, world);
   for (const Span& gap : pool.backed.missing(pieces))
     for (std::uint64_t at = gap.begin; at < gap.end; at += kPoolPiece)
-      if (!back(pool, {at, at + kPoolPiece}, world)) return false;
+      if (!back(pool, {at, at + kPoolPiece}, !bounded, world)) return false;
+  pool.reserved_high = std::max(pool.reserved_high, pool.reserved());
   return true;
 }
 
@@ -119,6 +120,7 @@ PoolGrant PoolState::allocate(PoolHandle handle, const PoolRequest& request, Poo
   }
   if (!start) {
     shrink_to_threshold(*pool, world);
+    pool->reserved_high = std::max(pool->reserved_high, pool->reserved());
     return {DriverStatus::kOutOfMemory, {}, {}};
   }
   for (const StreamPoint& freed : pool->free.take({*start, *start + *span}))

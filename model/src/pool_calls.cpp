@@ -80,7 +80,10 @@ DriverStatus allocate_now(State& state, std::uint64_t stream, PoolHandle pool, s
   if (grant.status != DriverStatus::kSuccess || !grant.ptr) return grant.status;
   if (!grant.waits.empty()) {
     Clock order;
-    for (const StreamPoint& point : grant.waits) order.raise(point.stream, point.position);
+    for (const StreamPoint& point : grant.waits) {
+      order.join(state.streams[point.stream].order);  // what the free was ordered behind
+      order.raise(point.stream, point.position);
+    }
     enqueue_wait(state, stream, grant.waits, order);
   }
   enqueue(state, stream, Work{});
@@ -303,6 +306,7 @@ std::uint64_t empty_pools(State& state, const Location& place) {
 }
 
 void pools_observe(State& state, const StreamPoint& point) {
+  if (!state.dying_plain.empty()) observe_plain_frees(state, point);
   StateWorld world(state);
   state.pools.observed(point.stream, point.position, world);
 }

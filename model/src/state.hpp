@@ -38,6 +38,7 @@ struct Allocation {
   std::uint32_t live_values = 0;    // handle slots with references or mappings
   std::uint32_t descriptors = 0;
   std::uint64_t mapped_in = 0;  // base of the reservation that it was mapped in last
+  bool unmappable = false;      // made for another usage than mapping
   Contents contents;
 };
 
@@ -87,6 +88,7 @@ struct PlainMemory {
   ContextHandle context;
   std::uint64_t buffer_id = 0;
   Contents contents;
+  StreamPoint freed{UINT64_MAX, 0};  // its free on a stream, once that has run
 };
 
 struct PinnedMemory {
@@ -228,9 +230,9 @@ struct Context {
   std::int32_t device = 0;
   bool primary = false;
   bool active = false;
-  std::uint64_t retains = 0;                          // primary
-  std::uint64_t legacy = kNone;                       // stream
-  std::vector<std::uint64_t> streams;                 // all that live, have work, or work unseen; ascending
+  std::uint64_t retains = 0;           // primary
+  std::uint64_t legacy = kNone;        // stream
+  std::vector<std::uint64_t> streams;  // all that live, have work, or work unseen; ascending
   std::map<std::uint32_t, std::uint64_t> per_thread;  // thread -> stream
 };
 

@@ -203,7 +203,8 @@ void observe(State& state, const StreamPoint& point, bool synced) {
   };
   const Stream& stream = state.streams[point.stream];
   learn(point.stream, point.position);
-  if (stream.run_order.points().size() > 1) {
+  const auto& known_order = stream.run_order.points();
+  if (!known_order.empty() && (known_order.size() > 1 || known_order[0].stream != point.stream)) {
     const Clock before = stream.run_order;
     for (const StreamPoint& earlier : before.points()) learn(earlier.stream, earlier.position);
   }

@@ -78,6 +78,7 @@ std::uint32_t new_allocation(State& state, std::uint64_t size,
   made.size = size;
   made.properties = properties;
   made.mapped_in = 0;
+  made.unmappable = false;
   state.ledger.allocations += 1;
   state.ledger.allocated_bytes += size;
   return index;
@@ -219,7 +220,9 @@ DriverStatus run_call(State& state, ThreadId, MemCreate& call) {
     give_memory(state, given.location, call.size);
     return offered;
   }
-  call.handle = value_of(state, new_handle(state, new_allocation(state, call.size, given)));
+  const std::uint32_t allocation = new_allocation(state, call.size, given);
+  state.allocations[allocation].unmappable = (call.properties.usage & 1) != 0;
+  call.handle = value_of(state, new_handle(state, allocation));
   return DriverStatus::kSuccess;
 }
 

@@ -70,6 +70,7 @@ DriverStatus run_call(State& state, ThreadId, MemMap& call) {
   }
   HandleSlot& value = state.handles[*slot];
   Allocation& memory = state.allocations[value.allocation];
+  if (memory.unmappable) return DriverStatus::kInvalidValue;
   if (call.size != memory.size) return DriverStatus::kNotSupported;
   const auto place = reservation_at(state, base);
   if (base % granule_of(state) != 0 || place == state.reservations.end()) {

@@ -160,7 +160,7 @@ DriverStatus perform(State& state, std::uint64_t stream, const Work& work, Strea
       if (fault == DriverStatus::kSuccess) write_word(state, stream, work, self);
       return fault == DriverStatus::kSuccess ? fault : DriverStatus::kLaunchFailed;
     case WorkKind::kFreePlain:
-      finish_plain_free(state, work.dst);
+      plain_free_has_run(state, work.dst, self);
       return DriverStatus::kSuccess;
     default:
       return DriverStatus::kSuccess;

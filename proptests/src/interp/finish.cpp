@@ -201,10 +201,12 @@ std::optional<Failure> check_reported(World& world, const Holdings& reported) {
                                                        " left, " + std::to_string(told) +
                                                        " reported");
   };
-  if (held.handles != reported.handles) return differ("handles", held.handles, reported.handles);
-  if (held.reservations != reported.reservations)
+  const Holdings& unknown = world.tap->lost_unknown();
+  if (!agrees(reported.handles, held.handles, unknown.handles))
+    return differ("handles", held.handles, reported.handles);
+  if (!agrees(reported.reservations, held.reservations, unknown.reservations))
     return differ("reservations", held.reservations, reported.reservations);
-  if (held.mappings != reported.mappings)
+  if (!agrees(reported.mappings, held.mappings, unknown.mappings))
     return differ("mappings", held.mappings, reported.mappings);
   const bool any = held.handles != 0 || held.reservations != 0 || held.mappings != 0;
   if (any && !world.any_fault)

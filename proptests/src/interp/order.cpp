@@ -37,14 +37,14 @@ bool wait_for(World& world, const StreamObject& waiting, EventHandle event, cons
   return true;
 }
 
-/// Calls act(event, clock) with an event behind everything queued on `lane` so far, if one can be
-/// had. The event is only lent.
+/// Calls act(event, clock) with an event behind everything queued on `lane` so far; false if none
+/// can be had. The event is only lent.
 template <class Act>
-void with_marker(World& world, Lane lane, Act&& act) {
+bool with_marker(World& world, Lane lane, Act&& act) {
   const auto tail = world.tails.find(lane);
   if (tail != world.tails.end()) {
     act(tail->second.first, tail->second.second);
-    return;
+    return true;
   }
   StreamObject legacy;
   const StreamObject* stream = stream_of_lane(world, lane);
@@ -55,11 +55,12 @@ void with_marker(World& world, Lane lane, Act&& act) {
         stream = &legacy;
       }
   }
-  if (!stream) return;
+  if (!stream) return false;
   const auto marker = record_marker(world, *stream);
-  if (!marker) return;
+  if (!marker) return false;
   act(marker->first, marker->second);
   world.give_event(stream->device, marker->first);
+  return true;
 }
 
 /// The host waits for the event, legally whatever captures.
@@ -99,24 +100,26 @@ std::optional<std::pair<EventHandle, Clock>> record_marker(World& world,
 DriverStatus order_before_release(World& world, const std::vector<Segment>& segments,
                                   const StreamObject& stream, Lane lane) {
   const bool gone = stream.lane != lane;
+  // A capturing stream takes no waits of ours: the release is parked, and the host has to wait.
+  const bool on_host = gone || world.is_capturing(stream.lane);
   DriverStatus status = DriverStatus::kSuccess;
-  if (!gone && world.is_capturing(stream.lane)) return status;
   std::vector<Lane> done;
   for (const Segment& segment : segments) {
     for (const Stamp& use : segment.extent->uses()) {
       if ((use.lane == stream.lane && !gone) || use.lane == kHostLane) continue;
       if (std::find(done.begin(), done.end(), use.lane) != done.end()) continue;
-      const Clock known = gone ? world.timeline.host() : world.timeline.queued(stream.lane);
+      const Clock known = on_host ? world.timeline.host() : world.timeline.queued(stream.lane);
       if (known.covers(use)) continue;
       if (world.is_capturing(use.lane) && world.tails.count(use.lane) == 0) continue;
       done.push_back(use.lane);
-      with_marker(world, use.lane, [&](EventHandle event, const Clock& clock) {
-        if (!gone) {
+      const bool marked = with_marker(world, use.lane, [&](EventHandle event, const Clock& clock) {
+        if (!on_host) {
           wait_for(world, stream, event, clock);
         } else if (status == DriverStatus::kSuccess) {
           status = host_waits(world, event, clock);
         }
       });
+      if (!marked && on_host) world.misused = true;  // nothing can be put in between
     }
   }
   return status;

@@ -1,6 +1,7 @@
 // Attribution of each call's effect to who made it.
 #include "tap.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace granule::prop {
@@ -34,6 +35,15 @@ Holdings Holdings::operator-(const Holdings& other) const {
   result.mapped_bytes -= other.mapped_bytes;
   result.allocated_bytes -= other.allocated_bytes;
   result.descriptors -= other.descriptors;
+  return result;
+}
+
+Holdings Holdings::negative() const {
+  Holdings result = *this;
+  for (std::int64_t* field :
+       {&result.reservations, &result.reserved_bytes, &result.handles, &result.mappings,
+        &result.mapped_bytes, &result.allocated_bytes, &result.descriptors})
+    *field = std::min<std::int64_t>(*field, 0);
   return result;
 }
 
@@ -78,6 +88,7 @@ void Tap::learn(CallOrigin origin, const Call& call, DriverStatus status) {
       held_[static_cast<std::size_t>(origin)] += change;
     } else {
       orphaned_ += change;
+      lost_unknown_ += change.negative();
       any_orphan_ = true;
     }
     if (origin == CallOrigin::kLibrary && std::holds_alternative<MemCreate>(call) &&

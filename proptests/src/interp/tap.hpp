@@ -23,6 +23,7 @@ struct Holdings {
   std::int64_t descriptors = 0;
   Holdings& operator+=(const Holdings& other);
   Holdings operator-(const Holdings& other) const;
+  Holdings negative() const;  // the fields below 0, the others 0
   friend Holdings operator+(Holdings a, const Holdings& b) { return a += b; }
   friend bool operator==(const Holdings&, const Holdings&) = default;
 };
@@ -46,6 +47,8 @@ class Tap final : public Backend {
   }
   /// Differences made by calls that were reported as failed.
   const Holdings& orphaned() const { return orphaned_; }
+  /// Of those, releases: things that callers may believe in and that are gone. Never positive.
+  const Holdings& lost_unknown() const { return lost_unknown_; }
   bool any_orphan() const { return any_orphan_; }
 
   /// Calls of the library and the program.
@@ -81,6 +84,7 @@ class Tap final : public Backend {
   Holdings last_;
   std::array<Holdings, 3> held_{};
   Holdings orphaned_;
+  Holdings lost_unknown_;
   bool any_orphan_ = false;
   std::array<std::uint32_t, kCallCount> counts_{};
   std::uint64_t total_ = 0;
