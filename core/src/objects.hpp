@@ -123,6 +123,7 @@ struct Record : ListHook, SetHook {
   std::uint8_t* backup = nullptr;  // contents while suspended, if they were to be kept
   RecordState state = RecordState::kOpen;
   bool suspended = false;
+  bool copying = false;  // suspended, but a copy of the contents is on its way into its memory
 };
 
 /// Bytes of the whole chain: what is committed, from the record's base on.

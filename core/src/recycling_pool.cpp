@@ -148,15 +148,21 @@ Status RecyclerCore::give_back(PoolRecord* record) {
   return {};
 }
 
-// cuMemFree waits for all work of the device, so the block's own is done afterwards. A block whose
-// free was refused is never freed again, since its address may be somebody else's by then: it is
-// reported, and stays charged. `*kept` tells that the free was not tried.
+// cuMemFree waits for all work of the device, so the block's own is done afterwards; that of
+// another device's stream is waited for first. A block whose free was refused is never freed again,
+// since its address may be somebody else's by then: it is reported, and stays charged. `*kept`
+// tells that the free was not tried.
 Status RecyclerCore::free_block(PoolRecord* record, bool* kept) {
   *kept = true;
   const ContextScope scope(driver_, Stream::legacy(options_.device));
   if (!scope.status().ok()) return scope.status();
   const RelaxedScope relaxed(driver_);
   if (!relaxed.status().ok()) return relaxed.status();
+  if (record->use.stream.device() != options_.device) {
+    if (Status may = refuse_if_capturing(record->use); !may) return may;
+    Status waited = order_.wait_for(record->use);
+    if (!waited.ok() && !is_sticky(waited.error().driver)) return waited;
+  }
   MemFree call{record->ptr};
   const DriverStatus status = driver_.call(call);
   const Error error = driver_error(status, kind_of<MemFree>, record->ptr.value);

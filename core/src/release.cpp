@@ -131,12 +131,15 @@ void ResourceCore::end(Record*& record, bool skipped) noexcept {
 namespace {
 
 // Nothing to order: an empty buffer, or one whose memory was given back already.
-bool holds_nothing(const Record& record) { return !record.last || record.suspended; }
+bool holds_nothing(const Record& record) {
+  return !record.last || (record.suspended && !record.copying);
+}
 
 }  // namespace
 
 Status ResourceCore::close(Record*& record, const Stream* stream) {
   collect(UINT64_MAX, kReapsPerOperation);
+  if (Status settled = settle_copy(*record); !settled) return settled;
   // The stream named here replaces the buffer's own; kept aside until the close is certain.
   StreamUse named;
   if (stream) {
@@ -184,11 +187,13 @@ Status ResourceCore::close(Record*& record, const Stream* stream) {
 
 Status ResourceCore::drop(Record*& record, bool may_stay) {
   collect(UINT64_MAX, kReapsPerOperation);
+  Status ordered = settle_copy(*record);
   bool skipped = holds_nothing(*record);
   if (!skipped) {
     Result<CaptureVerdict> verdict = capture_verdict(*record);
-    Status ordered;
-    if (!verdict) {
+    if (!ordered.ok()) {
+      skipped = false;
+    } else if (!verdict) {
       ordered = verdict.error();
     } else if (*verdict != CaptureVerdict::kClear) {
       ordered = make_error(ErrorCode::kCapturing, "a capture would be disturbed");

@@ -225,10 +225,11 @@ class ResourceCore {
   Status check_set(std::span<Buffer* const> buffers) const;
   Status check_for_suspend(Record& record);
   Status ready_for_copies(std::span<Buffer* const> buffers);
-  Status copy_and_wait(const Record& record, bool to_host);
+  Status copy_and_wait(Record& record, bool to_host);
+  Status settle_copy(Record& record);
+  void restore(Mapping& mapping) noexcept;
   Status take_backup(Record& record);
   void drop_backup(Record& record) noexcept;
-  bool is_gone(const Mapping& mapping) noexcept;
   Status unmap_all(std::span<Buffer* const> buffers);
   void remap(Record& record) noexcept;
   void give_back_chunks(Record& record) noexcept;

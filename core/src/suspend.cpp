@@ -45,11 +45,19 @@ Status ResourceCore::check_for_suspend(Record& record) {
   }
 }
 
+namespace {
+
+Stream copy_stream(const Record& record) {
+  return record.primary.forgotten ? Stream::legacy(record.primary.stream.device())
+                                  : record.primary.stream;
+}
+
+}  // namespace
+
 // Copies on the buffer's own stream, which is known not to capture: the synchronous forms would
 // use the null stream and end the capture of any blocking stream (S61).
-Status ResourceCore::copy_and_wait(const Record& record, bool to_host) {
-  const Stream stream = record.primary.forgotten ? Stream::legacy(record.primary.stream.device())
-                                                 : record.primary.stream;
+Status ResourceCore::copy_and_wait(Record& record, bool to_host) {
+  const Stream stream = copy_stream(record);
   const ContextScope scope(driver_, stream);
   if (!scope.status().ok()) return scope.status();
   const RelaxedScope relaxed(driver_);
@@ -64,12 +72,30 @@ Status ResourceCore::copy_and_wait(const Record& record, bool to_host) {
     MemcpyHtoDAsync copy{DevicePtr{record.base}, source, record.size, stream.handle()};
     status = driver_.call(copy);
     kind = kind_of<MemcpyHtoDAsync>;
+    record.copying = true;  // whatever was answered: it may have been queued
   }
   if (status != DriverStatus::kSuccess) return driver_error(status, kind, record.base);
   StreamSynchronize wait{stream.handle()};
   status = driver_.call(wait);
-  if (status == DriverStatus::kSuccess) return {};
+  if (status == DriverStatus::kSuccess) {
+    record.copying = false;
+    return {};
+  }
   return driver_error(status, kind_of<StreamSynchronize>, stream.handle().value);
+}
+
+// Waits for a copy that a failed resume may have left in the stream.
+Status ResourceCore::settle_copy(Record& record) {
+  if (!record.copying) return {};
+  StreamUse use;
+  use.stream = copy_stream(record);
+  if (Status may = order_.capture_verdict(use).status(); !may) return may;
+  const RelaxedScope relaxed(driver_);
+  if (!relaxed.status().ok()) return relaxed.status();
+  Status waited = order_.wait_for(use);
+  if (!waited.ok() && !is_sticky(waited.error().driver)) return waited;
+  record.copying = false;
+  return {};
 }
 
 Status ResourceCore::take_backup(Record& record) {
@@ -92,10 +118,23 @@ void ResourceCore::remap(Record& record) noexcept {
   });
 }
 
-// Whether the driver took a mapping away although it reported a failure: then nobody has access.
-bool ResourceCore::is_gone(const Mapping& mapping) noexcept {
+// The driver refused to unmap, or said so although it did: then nobody has access there, and the
+// chunk is mapped again. If that fails too the mapping is taken to be there, and the doubt
+// reported.
+void ResourceCore::restore(Mapping& mapping) noexcept {
   MemGetAccess query{properties_.location, DevicePtr{mapping.base}, Access::kNone};
-  return driver_.vmm(query) == DriverStatus::kInvalidValue;
+  if (driver_.vmm(query) != DriverStatus::kInvalidValue) return;
+  {
+    const Lock lock(mutex_);
+    mapping.state = MappingState::kClaimed;
+  }
+  const Status mapped = map_chunk(mapping);
+  if (mapped.ok()) return;
+  {
+    const Lock lock(mutex_);
+    if (mapping.state == MappingState::kClaimed) mapping.state = MappingState::kMapped;
+  }
+  report(FailureKind::kUndoFailed, mapped.error(), mapping.base, mapping.size);
 }
 
 Status ResourceCore::unmap_all(std::span<Buffer* const> buffers) {
@@ -108,10 +147,7 @@ Status ResourceCore::unmap_all(std::span<Buffer* const> buffers) {
       if (status != DriverStatus::kSuccess) return;
       where = mapping.base;
       status = unmap(mapping);
-      if (status != DriverStatus::kSuccess && is_gone(mapping)) {
-        const Lock lock(mutex_);
-        mapping.state = MappingState::kClaimed;
-      }
+      if (status != DriverStatus::kSuccess) restore(mapping);
     });
     if (status != DriverStatus::kSuccess) {
       for (Buffer* undo : buffers) remap(*record_of(*undo));
@@ -201,6 +237,10 @@ Status ResourceCore::bring_back(Record& record) {
 // Undoes bring_back: a suspended record as before. What cannot be unmapped stays, with its memory,
 // until a resume or the end of the buffer.
 void ResourceCore::take_down(Record& record) noexcept {
+  if (Status settled = settle_copy(record); !settled) {
+    report(FailureKind::kUndoFailed, settled.error(), record.base, record.size);
+    return;
+  }
   for_each_in_chain(record, [&](Mapping& mapping) {
     if (mapping.state != MappingState::kMapped) return;
     const DriverStatus status = unmap(mapping);

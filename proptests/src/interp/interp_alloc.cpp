@@ -308,7 +308,11 @@ Reply do_suspend(World& world, const Statement& s) {
     const OriginScope scope(CallOrigin::kLibrary);
     return buffers[0]->resource->target->suspend(targets, backup);
   }();
-  if (!status) return Reply::of(status);
+  if (!status) {
+    // An undo that failed as well leaves a buffer suspended, with its memory.
+    for (BufferObject* buffer : buffers) buffer->suspended = buffer->buffer->is_suspended();
+    return Reply::of(status);
+  }
   for (BufferObject* buffer : buffers) {
     if (buffer->suspended) continue;
     buffer->suspended = buffer->buffer->is_suspended();

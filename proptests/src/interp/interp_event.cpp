@@ -68,6 +68,7 @@ Reply do_wait_event(World& world, const Statement& s) {
   if (args.missing()) return args.skip();
   const DriverStatus status = program_call_on(world, *stream, call);
   const EventObject* event = event_object(world, s, 1);
+  look_at_captures(world);
   if (status == DriverStatus::kSuccess && event && !world.is_capturing(stream->lane))
     world.timeline.wait(stream->lane, event->clock);
   return Reply::of(status);

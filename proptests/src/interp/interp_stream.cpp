@@ -98,6 +98,7 @@ Reply do_wait(World& world, const Statement& s) {
   StreamWaitEvent wait;
   wait.event = event->handle;
   const DriverStatus status = on_stream(world, *stream, wait);
+  look_at_captures(world);  // a wait can take the stream into a capture
   if (status == DriverStatus::kSuccess && !world.is_capturing(stream->lane))
     world.timeline.wait(stream->lane, event->clock);
   return Reply::of(status);
@@ -189,7 +190,7 @@ Reply do_begin_capture(World& world, const Statement& s) {
   const auto marker = record_marker(world, *stream);  // of the work that is no part of the capture
   const DriverStatus status = on_stream(world, *stream, begin);
   if (status == DriverStatus::kSuccess && marker) world.tails[stream->lane] = *marker;
-  if (status == DriverStatus::kSuccess) world.capturing_lanes.push_back(stream->lane);
+  look_at_captures(world);
   return capture_reply(status);
 }
 
@@ -198,10 +199,8 @@ Reply do_end_capture(World& world, const Statement& s) {
   if (!stream) return no_stream_in_stream(s);
   StreamEndCapture end;
   const DriverStatus status = on_stream(world, *stream, end);
-  if (status != DriverStatus::kWouldBlock) {
-    std::erase(world.capturing_lanes, stream->lane);
-    world.tails.erase(stream->lane);
-  }
+  look_at_captures(world);
+  if (!world.is_capturing(stream->lane)) world.tails.erase(stream->lane);
   if (status == DriverStatus::kSuccess && end.graph) {
     GraphDestroy destroy;
     destroy.graph = end.graph;

@@ -106,11 +106,11 @@ Access promised_to(const Segment& segment, const Location& location) {
 }
 
 /// A grant that failed half-way may leave access behind where its undo failed too, and says so.
-bool undo_failed_at(const World& world, std::uint64_t address) {
+bool undo_failed_in(const World& world, std::uint64_t base, std::uint64_t size) {
   return std::any_of(
       world.sink.reports.begin(), world.sink.reports.end(), [&](const FailureReport& report) {
-        return report.kind == FailureKind::kUndoFailed && address >= report.ptr.value &&
-               address - report.ptr.value < report.size;
+        return report.kind == FailureKind::kUndoFailed && base < report.ptr.value + report.size &&
+               report.ptr.value < base + size;
       });
 }
 
@@ -129,7 +129,7 @@ std::optional<Failure> check_mapped(World& world, const Live& live) {
         const auto found = world.oracle().access_at(byte, location);
         if (!found) return broken("mapped", where + ": not mapped");
         if (*found != promise &&
-            (!undo_failed_at(world, byte) ||
+            (!undo_failed_in(world, byte, 1) ||
              static_cast<std::uint32_t>(*found) < static_cast<std::uint32_t>(promise)))
           return broken("access", where + ": device " + std::to_string(device) + " has access " +
                                       std::to_string(static_cast<int>(*found)) + " instead of " +
@@ -239,6 +239,7 @@ std::optional<Failure> check_unchanged(World& world, const Statement& s,
     const auto same = std::find(now.begin(), now.end(), before);
     if (same != now.end()) continue;
     if (s.verb == Verb::kMove || s.verb == Verb::kHolder || s.verb == Verb::kDecoy) continue;
+    if (undo_failed_in(world, before.base, before.size)) continue;  // and was reported
     return broken("failed operation", "an operation that failed changed buffer " + before.name);
   }
   return std::nullopt;

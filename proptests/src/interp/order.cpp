@@ -110,7 +110,10 @@ DriverStatus order_before_release(World& world, const std::vector<Segment>& segm
       if (std::find(done.begin(), done.end(), use.lane) != done.end()) continue;
       const Clock known = on_host ? world.timeline.host() : world.timeline.queued(stream.lane);
       if (known.covers(use)) continue;
-      if (world.is_capturing(use.lane) && world.tails.count(use.lane) == 0) continue;
+      if (world.is_capturing(use.lane) && world.tails.count(use.lane) == 0) {
+        world.misused = true;  // nothing stands for the work before the capture
+        continue;
+      }
       done.push_back(use.lane);
       const bool marked = with_marker(world, use.lane, [&](EventHandle event, const Clock& clock) {
         if (!on_host) {

@@ -180,11 +180,20 @@ class Runner {
     if (auto failure = check_landings(world_, false)) return fail(std::move(*failure));
     if (!watched) return;
     auto failure = check_outcome(world_, s, reply, before);
+    restore_context();
     const bool full = world_.options.checking == Checking::kFull;
     if (!failure) failure = check_invariants(world_, &s, full);
     if (!failure) return;
     failure->statement = world_.statement;
     fail(std::move(*failure));
+  }
+
+  /// Where injected faults kept the library from putting the caller's context back.
+  void restore_context() {
+    for (std::int32_t& left = world_.driver().traffic.contexts; left > 0; --left) {
+      CtxPopCurrent pop;
+      world_.harness_call(pop);
+    }
   }
 
   void note(const Statement& s, const Reply& reply) {

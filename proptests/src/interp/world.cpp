@@ -148,6 +148,19 @@ bool World::is_capturing(Lane lane) const {
   return std::find(capturing_lanes.begin(), capturing_lanes.end(), lane) != capturing_lanes.end();
 }
 
+void look_at_captures(World& world) {
+  world.capturing_lanes.clear();
+  for (const auto& [name, object] : world.objects) {
+    const auto* stream = std::get_if<StreamObject>(&object);
+    if (!stream || stream->kind == StreamKind::kLegacy) continue;
+    const DeviceScope scope(world, stream->device);
+    StreamIsCapturing query;
+    query.stream = stream->handle;
+    if (world.harness_call(query) == DriverStatus::kSuccess && query.status != CaptureStatus::kNone)
+      world.capturing_lanes.push_back(stream->lane);
+  }
+}
+
 ContextHandle World::primary_of(std::int32_t device) {
   const auto index = static_cast<std::size_t>(std::max(device, 0));
   if (primaries_.size() <= index) primaries_.resize(index + 1);

@@ -166,9 +166,9 @@ class World {
   bool without_context = false;              // `context never` or `no_init`
   std::vector<std::uint64_t> free_at_start;  // by device
   Tap::Counts marked;
-  std::vector<Lane> legacy_lanes;  // by device; kHostLane: none yet
-  std::vector<std::uint32_t> capturing_lanes;
-  std::vector<std::string> held;  // names of streams behind a closed gate
+  std::vector<Lane> legacy_lanes;     // by device; kHostLane: none yet
+  std::vector<Lane> capturing_lanes;  // of streams that are part of a capture
+  std::vector<std::string> held;      // names of streams behind a closed gate
   std::vector<Landing> landings;
   std::uint64_t next_landing = 1;
   std::vector<Finding> findings;                                 // all misuse so far
@@ -304,6 +304,8 @@ DriverStatus order_before_release(World& world, const std::vector<Segment>& segm
 StreamObject stream_named(World& world, std::string_view name, std::int32_t device);
 /// What the library, the program and live decoys hold, as `expect` counts it.
 Holdings counted_holdings(const World& world);
+/// Asks which streams are part of a capture now, by begin or by a wait.
+void look_at_captures(World& world);
 /// The core's stream value of a stream object.
 Result<Stream> bound_stream(World& world, StreamObject& stream);
 /// The first broken standing invariant after `statement`, or nothing.
