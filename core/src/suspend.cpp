@@ -123,18 +123,20 @@ void ResourceCore::remap(Record& record) noexcept {
 // reported.
 void ResourceCore::restore(Mapping& mapping) noexcept {
   MemGetAccess query{properties_.location, DevicePtr{mapping.base}, Access::kNone};
-  if (driver_.vmm(query) != DriverStatus::kInvalidValue) return;
-  {
-    const Lock lock(mutex_);
-    mapping.state = MappingState::kClaimed;
-  }
-  const Status mapped = map_chunk(mapping);
-  if (mapped.ok()) return;
-  {
+  const DriverStatus status = driver_.vmm(query);
+  if (status == DriverStatus::kSuccess) return;
+  Status sure = driver_error(status, kind_of<MemGetAccess>, mapping.base);
+  if (status == DriverStatus::kInvalidValue) {
+    {
+      const Lock lock(mutex_);
+      mapping.state = MappingState::kClaimed;
+    }
+    sure = map_chunk(mapping);
+    if (sure.ok()) return;
     const Lock lock(mutex_);
     if (mapping.state == MappingState::kClaimed) mapping.state = MappingState::kMapped;
   }
-  report(FailureKind::kUndoFailed, mapped.error(), mapping.base, mapping.size);
+  report(FailureKind::kUndoFailed, sure.error(), mapping.base, mapping.size);
 }
 
 Status ResourceCore::unmap_all(std::span<Buffer* const> buffers) {
@@ -238,7 +240,8 @@ Status ResourceCore::bring_back(Record& record) {
 // until a resume or the end of the buffer.
 void ResourceCore::take_down(Record& record) noexcept {
   if (Status settled = settle_copy(record); !settled) {
-    report(FailureKind::kUndoFailed, settled.error(), record.base, record.size);
+    if (settled.error().driver != DriverStatus::kWouldBlock)
+      report(FailureKind::kUndoFailed, settled.error(), record.base, record.size);
     return;
   }
   for_each_in_chain(record, [&](Mapping& mapping) {

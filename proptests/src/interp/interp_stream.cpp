@@ -152,7 +152,10 @@ Reply do_stream_destroy(World& world, const Statement& s) {
   if (stream.kind != StreamKind::kCreated) return Reply::skipped("a default stream stays");
   const Reply told = announce(world, stream);
   if (!told.success()) return told;
-  if (auto marker = record_marker(world, stream)) world.tails[stream.lane] = std::move(*marker);
+  // What a capture is destroyed with never runs; a marker of the work before it was set when it
+  // began.
+  if (!world.is_capturing(stream.lane))
+    if (auto marker = record_marker(world, stream)) world.tails[stream.lane] = std::move(*marker);
   StreamDestroy destroy;
   const DriverStatus status = on_stream(world, stream, destroy);
   if (status != DriverStatus::kSuccess) return Reply::of(status);

@@ -105,7 +105,7 @@ Access promised_to(const Segment& segment, const Location& location) {
   return Access::kNone;
 }
 
-/// A grant that failed half-way may leave access behind where its undo failed too, and says so.
+/// Where an undo failed as well, and was reported, access and contents may be anything.
 bool undo_failed_in(const World& world, std::uint64_t base, std::uint64_t size) {
   return std::any_of(
       world.sink.reports.begin(), world.sink.reports.end(), [&](const FailureReport& report) {
@@ -119,7 +119,8 @@ std::optional<Failure> check_mapped(World& world, const Live& live) {
   const auto devices = static_cast<std::int32_t>(world.free_at_start.size());
   std::uint64_t at = live.base;
   for (const Segment& segment : live.object->segments) {
-    for (std::int32_t device = 0; device < devices; ++device) {
+    const bool doubtful = undo_failed_in(world, at, segment.length);
+    for (std::int32_t device = 0; device < devices && !doubtful; ++device) {
       const Location location = device_location(DeviceId{device});
       const Access promise = promised_to(segment, location);
       const auto where = "buffer " + std::string(live.name) + ", bytes " +
@@ -128,9 +129,7 @@ std::optional<Failure> check_mapped(World& world, const Live& live) {
       for (const std::uint64_t byte : {at, at + segment.length - 1}) {
         const auto found = world.oracle().access_at(byte, location);
         if (!found) return broken("mapped", where + ": not mapped");
-        if (*found != promise &&
-            (!undo_failed_in(world, byte, 1) ||
-             static_cast<std::uint32_t>(*found) < static_cast<std::uint32_t>(promise)))
+        if (*found != promise)
           return broken("access", where + ": device " + std::to_string(device) + " has access " +
                                       std::to_string(static_cast<int>(*found)) + " instead of " +
                                       std::to_string(static_cast<int>(promise)));
@@ -148,7 +147,8 @@ std::optional<Failure> check_mapped(World& world, const Live& live) {
 }
 
 std::optional<Failure> check_contents(World& world, const Live& live, bool gates) {
-  if (live.object->suspended) return std::nullopt;
+  if (live.object->suspended || world.misused || undo_failed_in(world, live.base, live.size))
+    return std::nullopt;
   for (const Known& known : known_of(live.object->segments, 0, live.size, world.timeline.host())) {
     if (!known.value || (gates && !known.settled)) continue;
     const ByteSummary found =

@@ -122,7 +122,7 @@ DriverStatus order_before_release(World& world, const std::vector<Segment>& segm
           status = host_waits(world, event, clock);
         }
       });
-      if (!marked && on_host) world.misused = true;  // nothing can be put in between
+      if (!marked) world.misused = true;  // nothing can be put in between
     }
   }
   return status;
