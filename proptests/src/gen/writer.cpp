@@ -169,8 +169,9 @@ Range Writer::range_of(const BufferFact& buffer) {
 }
 
 BufferFact* Writer::pick_vmm(bool awake) {
+  const bool skip_suspended = awake && !c_.chance(1, 16);  // refused, which is to be seen too
   return pick_buffer([&](const BufferFact& b) {
-    return resources_[b.resource].kind == ResourceKind::kVmm && !(awake && b.suspended);
+    return resources_[b.resource].kind == ResourceKind::kVmm && !(skip_suspended && b.suspended);
   });
 }
 
