@@ -24,8 +24,9 @@ Bytes Bytes::words(std::uint32_t value) {
 
 Bytes Bytes::literal(const void* source, std::uint64_t size) {
   const auto* first = static_cast<const std::uint8_t*>(source);
-  if (std::all_of(first, first + size, [&](std::uint8_t b) { return b == first[0]; })) {
-    return size == 0 ? unknown() : uniform(first[0]);
+  if (size == 0) return unknown();
+  if (std::memcmp(first, first + 1, static_cast<std::size_t>(size - 1)) == 0) {
+    return uniform(first[0]);
   }
   Bytes bytes;
   bytes.kind = Kind::kLiteral;
@@ -90,11 +91,12 @@ void Summary::add(const Bytes& bytes, std::uint64_t size) {
         add_byte(static_cast<std::uint8_t>(bytes.word >> (8 * ((bytes.phase + i) % 4))));
       }
       break;
-    case Bytes::Kind::kLiteral:
-      for (std::uint64_t i = 0; i < size && !mixed_; ++i) {
-        add_byte((*bytes.data)[static_cast<std::size_t>(bytes.skip + i)]);
-      }
+    case Bytes::Kind::kLiteral: {
+      const std::uint8_t* const first = bytes.data->data() + bytes.skip;
+      add_byte(*first);
+      if (std::memcmp(first, first + 1, static_cast<std::size_t>(size - 1)) != 0) mixed_ = true;
       break;
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 // The model behind the Backend interface: one mutex, logical threads, host functions.
 #include <atomic>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -10,13 +11,12 @@ namespace {
 
 std::atomic<std::uint64_t> next_serial{1};
 
-/// The logical thread of this OS thread, for each backend that it has called.
-struct ThreadTable {
-  std::uint64_t last_serial = 0;
-  ThreadId last;
-  std::vector<std::pair<std::uint64_t, ThreadId>> known;
+/// What the last backend that this OS thread has called answered.
+struct LastThread {
+  std::uint64_t serial = 0;
+  ThreadId thread;
 };
-thread_local ThreadTable table;
+thread_local LastThread last;
 
 }  // namespace
 
@@ -27,28 +27,29 @@ ModelBackend::ModelBackend(Config config)
 ModelBackend::~ModelBackend() = default;
 
 void ModelBackend::set_thread(ThreadId thread) {
-  table.last_serial = serial_;
-  table.last = thread;
-  for (auto& [serial, known] : table.known) {
-    if (serial == serial_) {
-      known = thread;
-      return;
-    }
+  const std::lock_guard lock(mutex_);
+  last = {serial_, thread};
+  const auto here = std::this_thread::get_id();
+  for (auto& [known, number] : threads_) {
+    if (known != here) continue;
+    number = thread;
+    return;
   }
-  table.known.emplace_back(serial_, thread);
+  threads_.emplace_back(here, thread);
 }
 
+// With mutex_ held.
 ThreadId ModelBackend::current_thread() {
   if (in_host_function_) return kHostFunctionThread;
-  if (table.last_serial == serial_) return table.last;
-  for (const auto& [serial, known] : table.known) {
-    if (serial != serial_) continue;
-    table.last_serial = serial_;
-    table.last = known;
-    return known;
+  if (last.serial == serial_) return last.thread;
+  const auto here = std::this_thread::get_id();
+  for (const auto& [known, number] : threads_) {
+    if (known != here) continue;
+    last = {serial_, number};
+    return number;
   }
   set_thread(ThreadId{next_thread_++});
-  return table.last;
+  return last.thread;
 }
 
 DriverStatus ModelBackend::execute(Call& call) noexcept {

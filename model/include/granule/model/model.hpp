@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <optional>
 #include <string>
 #include <vector>
@@ -162,7 +163,8 @@ class GRANULE_EXPORT ModelBackend final : public Backend, private HostFunctionRu
 
   std::recursive_mutex mutex_;  // host functions call back in
   DriverState state_;
-  std::uint64_t serial_;  // tells backends apart in thread-local tables
+  std::uint64_t serial_;  // tells backends apart in a thread's cache
+  std::vector<std::pair<std::thread::id, ThreadId>> threads_;
   std::uint32_t next_thread_ = 0;
   bool in_host_function_ = false;
 };
