@@ -83,6 +83,21 @@ Status ResourceCore::widen_lists(const AccessEntry& granted) {
   return {};
 }
 
+// Access that the device has already is about to change. What its work may still use of ranges that
+// nobody owns any more is ours to see to: pending ranges are waited for, idle ones given back.
+Status ResourceCore::quiesce() {
+  if (Status evicted = evict_to(0); !evicted) return evicted;
+  for (bool more = true; more;) {
+    Result<bool> waited = wait_oldest();
+    if (!waited) return waited.error();
+    more = *waited;
+  }
+  const Lock lock(mutex_);
+  if (pending_.empty()) return {};
+  return make_error(ErrorCode::kCapturing,
+                    "ranges that wait for a capture to end are still mapped");
+}
+
 Status ResourceCore::grant(DeviceId device, Access access) {
   VmmOptions wanted = options_;
   wanted.peers = {device};
@@ -93,6 +108,16 @@ Status ResourceCore::grant(DeviceId device, Access access) {
     if (!wrong.empty()) return wrong.errors[0];
   }
   std::size_t room = 0;
+  bool changes = false;
+  {
+    const Lock lock(mutex_);
+    for (const AccessList& list : access_lists_) {
+      const Access now = access_of(list.entries, granted.location);
+      changes = changes || (now != Access::kNone && widens(now, access));
+    }
+  }
+  if (changes)
+    if (Status quiet = quiesce(); !quiet) return quiet;
   {
     Lock lock(mutex_);
     while (granting_) changed_.wait(mutex_);

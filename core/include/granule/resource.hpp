@@ -82,7 +82,10 @@ class GRANULE_EXPORT VirtualMemoryResource {
                           const AllocateOptions& options = {});
 
   /// Gives `access` to a further device: for every chunk there is and for those to come (I10).
-  /// Only widens. All or nothing. Errors: invalid_argument, driver.
+  /// Only widens. All or nothing. Where the device has read access already and gets write access,
+  /// its work on open buffers has to be done first: any change of access can end work that uses the
+  /// range (driver contract, section 11); idle memory is then given back and pending frees waited
+  /// for. Errors: invalid_argument, capturing, driver.
   Status grant(DeviceId device, Access access);
 
   /// Gives idle memory back until no more than `keep` bytes of it are left.

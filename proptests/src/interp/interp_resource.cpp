@@ -177,11 +177,37 @@ Reply do_reset_high(World& world, const Statement& s) {
   return Reply::of(resource->target->reset_high());
 }
 
+/// True if the place has some of that access already, and gets more.
+bool changes_access(const std::vector<AccessEntry>& entries, const Location& location,
+                    Access access) {
+  return std::any_of(entries.begin(), entries.end(), [&](const AccessEntry& entry) {
+    return entry.location == location && entry.access != Access::kNone && entry.access != access &&
+           access == Access::kReadWrite;
+  });
+}
+
+/// A grant that changes what a device has already comes behind that device's work.
+DriverStatus order_before_grant(World& world, const ResourceObject& resource, DeviceId device,
+                                Access access) {
+  for (auto& [name, object] : world.objects) {
+    const auto* buffer = std::get_if<BufferObject>(&object);
+    if (!buffer || buffer->resource.get() != &resource) continue;
+    for (const Segment& segment : buffer->segments)
+      if (changes_access(segment.access, device_location(device), access))
+        if (const DriverStatus status = settle_on_host(world, {segment}, device.value);
+            status != DriverStatus::kSuccess)
+          return status;
+  }
+  return DriverStatus::kSuccess;
+}
+
 Reply do_grant(World& world, const Statement& s) {
   ResourceObject* resource = resource_of(world, s);
   if (!resource) return no_resource(s);
   const DeviceId device{static_cast<std::int32_t>(Args(world, s).size(1))};
   const Access access = access_of(*s.operand<Word>(2));
+  const DriverStatus ordered = order_before_grant(world, *resource, device, access);
+  if (ordered == DriverStatus::kWouldBlock) return Reply::of(ordered);
   const OriginScope scope(CallOrigin::kLibrary);
   const Status status = resource->target->grant(device, access);
   if (!status) return Reply::of(status);

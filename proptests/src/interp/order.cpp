@@ -128,6 +128,23 @@ DriverStatus order_before_release(World& world, const std::vector<Segment>& segm
   return status;
 }
 
+DriverStatus settle_on_host(World& world, const std::vector<Segment>& segments,
+                            std::int32_t device) {
+  DriverStatus status = DriverStatus::kSuccess;
+  for (const Segment& segment : segments) {
+    const std::vector<Stamp> uses = segment.extent->uses();
+    for (const Stamp& use : uses) {
+      if (use.lane == kHostLane || world.timeline.device(use.lane) != device) continue;
+      if (world.timeline.host().covers(use) || status != DriverStatus::kSuccess) continue;
+      const bool marked = with_marker(world, use.lane, [&](EventHandle event, const Clock& clock) {
+        status = host_waits(world, event, clock);
+      });
+      if (!marked) world.misused = true;
+    }
+  }
+  return status;
+}
+
 void note_unordered_release(World& world, const std::vector<Segment>& segments,
                             const StreamObject& stream, Lane replaced) {
   for (const Segment& segment : segments) {

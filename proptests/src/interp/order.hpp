@@ -18,6 +18,10 @@ std::optional<std::pair<EventHandle, Clock>> record_marker(World& world,
 void note_unordered_release(World& world, const std::vector<Segment>& segments,
                             const StreamObject& stream, Lane replaced);
 
+/// The host waits for unfinished work of a device on these bytes: would_block if that cannot end.
+DriverStatus settle_on_host(World& world, const std::vector<Segment>& segments,
+                            std::int32_t device);
+
 /// Work that comes on `stream` goes behind the buffer's allocation, where that is itself ordered.
 void order_behind_allocation(World& world, BufferObject& buffer, const StreamObject& stream);
 
