@@ -121,6 +121,13 @@ void ConformWriter::plain() {
   plains_.erase(plains_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
+// What a pool hands out again, gives back and reports depends on which frees have run.
+void ConformWriter::settle_frees() {
+  if (!frees_unsettled_) return;
+  line("cuCtxSynchronize");
+  frees_unsettled_ = false;
+}
+
 // This driver dies sooner or later where a block outlives its pool (13 of 13 crashes in 267
 // programs, DESIGN.md), so that blocks go first.
 void ConformWriter::destroy_pool(const std::string& q) {
@@ -142,7 +149,7 @@ void ConformWriter::pool() {
     line(name + " = cuMemPoolCreate" + options);
     if (options.find("host") == std::string::npos) {
       pools_.push_back(name);
-      if (options.find("max") != std::string::npos) bounded_.push_back(name);
+
     } else {
       line("cuMemPoolGetAccess " + name + " device:0");
       line("cuMemPoolDestroy " + name);
@@ -168,10 +175,9 @@ void ConformWriter::pool() {
       0, 1, 512, 4096, 1u << 20, 5u << 20, 33u << 20, 65u << 20, 100u << 20};
   constexpr std::size_t kMost = 12;
   const std::uint64_t kind = pick(24);
+  settle_frees();
   if (kind < 9 && blocks_.size() < kMost) {
     const Block block{fresh('b'), any_stream(), kSizes[pick(kSizes.size())], q};
-    // What a refused request takes from pools depends on which frees have run.
-    if (std::find(bounded_.begin(), bounded_.end(), q) != bounded_.end()) line("cuCtxSynchronize");
     line(block.name + " = cuMemAllocFromPoolAsync " + std::to_string(block.size) + " " + q +
          " on " + block.stream);
     if (block.size != 0) blocks_.push_back(block);
@@ -185,6 +191,7 @@ void ConformWriter::pool() {
     blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(index));
     settle();
     line("cuMemFreeAsync " + block.name + " on " + (chance(4) ? any_stream() : block.stream));
+    frees_unsettled_ = true;
     if (chance(8)) line("cuMemFreeAsync " + block.name + " on " + block.stream);
   } else if (kind < 16) {
     line("cuMemPoolSetAttribute " + q + " " + kSet[pick(kSet.size())]);

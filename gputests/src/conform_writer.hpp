@@ -66,6 +66,7 @@ class ConformWriter {
   void query_pointer();
   void plain();
   void pool();
+  void settle_frees();
   void destroy_pool(const std::string& q);
   void stream();
   void held();
@@ -107,7 +108,7 @@ class ConformWriter {
   std::vector<Plain> plains_;
   std::vector<std::string> pinned_;
   std::vector<std::string> pools_;
-  std::vector<std::string> bounded_;  // pools with a maximal size
+  bool frees_unsettled_ = false;  // a free on a stream may not have run
   std::vector<Block> blocks_;
   bool unsettled_ = false;
   std::string unsettled_on_;  // of the last write: " on s", or empty

@@ -130,7 +130,9 @@ bool Follower::may_be_undefined(const Call& call) const {
   return std::visit(
       [&](const auto& c) {
         using C = std::decay_t<decltype(c)>;
-        if constexpr (std::is_same_v<C, Memcpy>) return c.size != 0;
+        if constexpr (is_any_of<C, Memcpy, MemcpyHtoD, MemcpyHtoDAsync, MemcpyDtoH, MemcpyDtoHAsync,
+                                MemcpyDtoD, MemcpyDtoDAsync>)
+          return c.size != 0;
         bool unknown = false;
         for_each_field(c, [&](const auto& field, const auto& member) {
           using T = std::remove_cvref_t<decltype(member)>;

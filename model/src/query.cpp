@@ -109,6 +109,7 @@ std::optional<Facts> facts_of_pool(const State& state, std::uint64_t address) {
   facts.type = is_host(home) ? 1 : 2;
   facts.ordinal = is_host(home) ? 0 : home.id;
   facts.pool = place->pool->handle.value;
+  facts.handle_types = static_cast<std::uint32_t>(place->pool->properties.handle_types);
   facts.range_start = place->range.base;
   facts.range_size = place->range.size;
   facts.mapping_base = place->piece.base;

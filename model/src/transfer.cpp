@@ -59,6 +59,22 @@ bool usable(State& state, const Target& target, DevicePtr ptr, std::uint64_t siz
   return check_range(state, ptr.value, size, target.device, write, true).ok();
 }
 
+/// What a copy says that may not use a range. Measured: memory of the host that nobody has access
+/// to is copied by the CPU, and the process dies.
+DriverStatus refuse_copy(State& state, DevicePtr ptr, std::uint64_t size) {
+  for (auto it = mapping_at(state, ptr.value); it != state.mappings.end(); ++it) {
+    if (it->first >= ptr.value + size) break;
+    const Mapping& mapping = it->second;
+    const auto& access = mapping.access;
+    if (!is_host(allocation_of(state, mapping).properties.location)) continue;
+    if (std::any_of(access.begin(), access.end(), [](std::uint8_t a) { return a != 0; })) continue;
+    violate(state, ViolationKind::kUnmappedUse,
+            "a copy at " + hex(ptr.value) + " of host memory that nobody has access to");
+    return DriverStatus::kUndefined;
+  }
+  return DriverStatus::kInvalidValue;
+}
+
 Work fill_work(DevicePtr ptr, std::uint64_t size, Bytes bytes) {
   Work work;
   work.kind = WorkKind::kFill;
@@ -107,9 +123,8 @@ DriverStatus copy_on_device(State& state, ThreadId thread, DevicePtr dst, Device
                             std::uint64_t size, StreamHandle stream, bool early) {
   const Target target = target_of(state, thread, stream);
   if (target.status != DriverStatus::kSuccess) return target.status;
-  if (!usable(state, target, dst, size, true) || !usable(state, target, src, size, false)) {
-    return DriverStatus::kInvalidValue;
-  }
+  if (!usable(state, target, dst, size, true)) return refuse_copy(state, dst, size);
+  if (!usable(state, target, src, size, false)) return refuse_copy(state, src, size);
   if (size == 0) return DriverStatus::kSuccess;
   Work work;
   work.kind = WorkKind::kCopy;
@@ -151,7 +166,8 @@ DriverStatus run_call(State& state, ThreadId thread, MemsetD32Async& call) {
 DriverStatus run_call(State& state, ThreadId thread, MemcpyHtoD& call) {
   const Target target = target_of(state, thread, {});
   if (target.status != DriverStatus::kSuccess) return target.status;
-  if (!usable(state, target, call.dst, call.size, true)) return DriverStatus::kInvalidValue;
+  if (!usable(state, target, call.dst, call.size, true))
+    return refuse_copy(state, call.dst, call.size);
   if (call.size == 0) return DriverStatus::kSuccess;
   return submit_and_wait(state, target,
                          fill_work(call.dst, call.size, bytes_of(call.src, call.size)));
@@ -166,7 +182,8 @@ DriverStatus run_call(State& state, ThreadId thread, MemcpyHtoDAsync& call) {
 DriverStatus run_call(State& state, ThreadId thread, MemcpyDtoH& call) {
   const Target target = target_of(state, thread, {});
   if (target.status != DriverStatus::kSuccess) return target.status;
-  if (!usable(state, target, call.src, call.size, false)) return DriverStatus::kInvalidValue;
+  if (!usable(state, target, call.src, call.size, false))
+    return refuse_copy(state, call.src, call.size);
   if (call.size == 0) return DriverStatus::kSuccess;
   Work work;
   work.kind = WorkKind::kRead;
@@ -188,7 +205,8 @@ DriverStatus run_call(State& state, ThreadId thread, MemcpyDtoH& call) {
 DriverStatus run_call(State& state, ThreadId thread, MemcpyDtoHAsync& call) {
   const Target target = target_of(state, thread, call.stream);
   if (target.status != DriverStatus::kSuccess) return target.status;
-  if (!usable(state, target, call.src, call.size, false)) return DriverStatus::kInvalidValue;
+  if (!usable(state, target, call.src, call.size, false))
+    return refuse_copy(state, call.src, call.size);
   if (call.size == 0) {
     if (call.landing != 0) state.landings[call.landing] = ByteSummary{};
     return DriverStatus::kSuccess;

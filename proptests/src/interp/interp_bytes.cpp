@@ -103,7 +103,8 @@ void shadow_copy(World& world, Bytes& to, Bytes& from, const Stamp& op, const Cl
       const std::uint64_t start = part.offset - from.from + (cell.begin - part.begin) + to.from;
       for (const Part& target :
            parts_of(to.buffer->segments, start, start + (cell.end - cell.begin))) {
-        target.extent->write(target.begin, target.end, value, op, clock, world.timeline.host());
+        target.extent->write(target.begin, target.end, value, op, clock, world.timeline.host(),
+                             cell.sources);
         part.extent->add_reader({cell.begin, cell.end, op, target.owner});
       }
     }

@@ -40,7 +40,8 @@ void Extent::disturb_readers(std::uint64_t begin, std::uint64_t end, const Clock
 }
 
 void Extent::write(std::uint64_t begin, std::uint64_t end, std::optional<std::uint8_t> value,
-                   const Stamp& op, const Clock& clock, const Clock& host) {
+                   const Stamp& op, const Clock& clock, const Clock& host,
+                   const std::vector<Stamp>& from) {
   if (begin >= end) return;
   touch(op);
   disturb_readers(begin, end, clock, host);
@@ -52,6 +53,8 @@ void Extent::write(std::uint64_t begin, std::uint64_t end, std::optional<std::ui
     cell.value = cell.writers.empty() ? value : std::nullopt;
     cell.writers.push_back(op);
     cell.sources.assign(1, op);
+    for (const Stamp& source : from)
+      if (!host.covers(source)) cell.sources.push_back(source);
   }
   merge();
 }
@@ -86,19 +89,14 @@ void Extent::forget(std::uint64_t begin, std::uint64_t end) {
 }
 
 void Extent::spoil(const Stamp& op) {
-  for (std::size_t i = 0; i < cells_.size(); ++i) {
-    Cell& cell = cells_[i];
-    if (!cell.value) continue;
-    if (std::find(cell.sources.begin(), cell.sources.end(), op) == cell.sources.end()) continue;
-    cell.value = std::nullopt;
-    const std::uint64_t begin = cell.begin;
-    const std::uint64_t end = cell.end;
-    for (std::size_t k = 0; k < readers_.size(); ++k) {
-      const Reader reader = readers_[k];
-      if (reader.end <= begin || reader.begin >= end) continue;
-      if (const auto target = reader.target.lock()) target->spoil(reader.stamp);
-    }
-  }
+  if (spoiling_) return;
+  spoiling_ = true;
+  for (Cell& cell : cells_)
+    if (std::find(cell.sources.begin(), cell.sources.end(), op) != cell.sources.end())
+      cell.value = std::nullopt;
+  for (const Reader& reader : readers_)
+    if (const auto target = reader.target.lock()) target->spoil(op);
+  spoiling_ = false;
 }
 
 void Extent::touch(const Stamp& op) {

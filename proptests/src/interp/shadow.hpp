@@ -36,8 +36,10 @@ class Extent {
   };
 
   /// `op` (which knows `clock`) writes `value` (nothing: bytes that nobody knows).
+  /// `from`: what a copied value came from, beside `op`.
   void write(std::uint64_t begin, std::uint64_t end, std::optional<std::uint8_t> value,
-             const Stamp& op, const Clock& clock, const Clock& host);
+             const Stamp& op, const Clock& clock, const Clock& host,
+             const std::vector<Stamp>& from = {});
   /// `op` reads the bytes and writes the same back.
   void rewrite(std::uint64_t begin, std::uint64_t end, const Stamp& op, const Clock& clock,
                const Clock& host);
@@ -72,6 +74,7 @@ class Extent {
   std::vector<Stamp> uses_;
   std::vector<Reader> readers_;
   std::vector<Lane> told_;
+  bool spoiling_ = false;  // copies can go in a circle
 };
 
 /// A part of a buffer: `length` bytes of an extent from `offset` on.
