@@ -57,6 +57,7 @@ std::vector<gpu::Job> conform_jobs(std::uint64_t seed, std::uint64_t first, std:
     jobs[i].make = [seed, index, options] { return gpu::conform_program(seed, index, options); };
     jobs[i].program.name = "conform-" + std::to_string(seed) + "-" + std::to_string(index);
     jobs[i].options.checking = prop::Checking::kNone;
+    jobs[i].options.withhold_undefined = true;
   }
   return jobs;
 }

@@ -34,6 +34,9 @@ struct RunOptions {
   model::Config machine;
   /// Picks the interleaving of thread blocks; 0 takes turns.
   std::uint64_t thread_seed = 0;
+  /// A call that the driver would crash on is no failure: random driver calls meet such, and a
+  /// follower never makes them.
+  bool withhold_undefined = false;
   /// Keep the reply of every statement in the report.
   bool keep_steps = false;
   /// Keep the cell of coverage (cells.hpp) of every statement in the report.
