@@ -166,7 +166,10 @@ class Runner {
     const bool watched = world_.options.checking != Checking::kNone;
     const Foreseen before = watched ? foresee(world_, s) : Foreseen{};
     const std::uint64_t followed = world_.machine->followed();
+    RunObserver* observer = world_.options.observer;
+    if (observer) observer->before(world_, world_.statement);
     const Reply reply = execute(world_, s);
+    if (observer) observer->after(world_, world_.statement, reply);
     took_over_ = world_.machine->followed() != followed;
     if (reply.kind == Reply::Kind::kWouldBlock) {
       tap.restore(counts);
