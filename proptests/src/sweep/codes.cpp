@@ -41,6 +41,13 @@ constexpr Row query(S first, S second = S::kSuccess, S third = S::kSuccess,
   return row;
 }
 
+// A block that was freed behind its owner's back may be somebody else's at once: whoever tries
+// again then frees that. Nobody can keep such a promise, so these are refused only.
+template <class C>
+constexpr Row plain_free(S first, S second = S::kSuccess, S third = S::kSuccess) {
+  return query<C>(first, second, third);
+}
+
 // Mapping calls run out of memory for page tables, object calls out of device memory or addresses;
 // an fd table runs full (OPERATING_SYSTEM); a host function is no place for any of them
 // (NOT_PERMITTED, S36); a capture forbids queries (S34); an earlier fault of the context surfaces
@@ -54,14 +61,14 @@ constexpr Row kRows[] = {
     vmm<MemMap>(S::kUnknown, S::kOutOfMemory, S::kInvalidValue),
     vmm<MemUnmap>(S::kUnknown, S::kInvalidValue),
     vmm<MemSetAccess>(S::kUnknown, S::kOutOfMemory, S::kInvalidDevice, S::kNotSupported),
-    query<MemGetAccess>(S::kInvalidValue, S::kUnknown),
+    query<MemGetAccess>(S::kUnknown, S::kNotPermitted),  // INVALID_VALUE says: not mapped
     query<MemGetAllocationGranularity>(S::kInvalidDevice, S::kNotSupported),
     query<MemGetAllocationPropertiesFromHandle>(S::kInvalidValue, S::kUnknown),
     vmm<MemExportToShareableHandle>(S::kOperatingSystem, S::kNotSupported, S::kInvalidValue),
     vmm<MemImportFromShareableHandle>(S::kUnknown, S::kOutOfMemory, S::kNotSupported),
     query<MemGetInfo>(S::kInvalidContext, S::kUnknown),
     effect<MemAlloc>(S::kOutOfMemory, S::kStreamCaptureUnsupported),
-    effect<MemFree>(S::kUnknown, S::kInvalidValue, S::kStreamCaptureUnsupported),
+    plain_free<MemFree>(S::kUnknown, S::kInvalidValue, S::kStreamCaptureUnsupported),
     effect<MemAllocHost>(S::kOutOfMemory, S::kOperatingSystem),
     effect<MemFreeHost>(S::kUnknown, S::kInvalidValue),
     effect<MemsetD8Async>(S::kInvalidValue, S::kOutOfMemory, S::kUnknown),
@@ -77,7 +84,7 @@ constexpr Row kRows[] = {
     effect<MemPoolSetAccess>(S::kInvalidDevice, S::kNotSupported, S::kOutOfMemory),
     effect<MemAllocFromPoolAsync>(S::kOutOfMemory, S::kInvalidValue, S::kUnknown),
     effect<MemAllocAsync>(S::kOutOfMemory, S::kInvalidValue, S::kUnknown),
-    effect<MemFreeAsync>(S::kInvalidValue, S::kStreamCaptureUnsupported, S::kUnknown),
+    plain_free<MemFreeAsync>(S::kInvalidValue, S::kStreamCaptureUnsupported, S::kUnknown),
     query<DeviceGetDefaultMemPool>(S::kInvalidDevice, S::kNotSupported),
     query<StreamQuery>(S::kUnknown, S::kInvalidHandle, S::kStreamCaptureImplicit, S::kLaunchFailed),
     effect<StreamSynchronize>(S::kUnknown, S::kInvalidHandle, S::kStreamCaptureUnsupported,

@@ -11,7 +11,8 @@ namespace granule::prop::sweep {
 /// documentation; never NOT_READY, which asks for another try. Not empty.
 std::span<const DriverStatus> plausible_codes(CallKind kind);
 
-/// False for a query: done and refused are the same to it.
+/// Whether it is also done but reported as failed. False for queries, to which that is the same,
+/// and for frees of plain blocks.
 bool has_effect(CallKind kind);
 
 /// A call that may answer NOT_READY and is then to be made again by the library.

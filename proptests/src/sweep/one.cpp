@@ -25,6 +25,13 @@ bool is_of_library(const Program& program) {
   return uses;
 }
 
+/// A program with faults of its own: whose error is the first is not for a sweep to say.
+bool has_own_faults(const Program& program) {
+  return std::any_of(program.statements.begin(), program.statements.end(), [](const Statement& s) {
+    return s.verb == Verb::kFail || s.verb == Verb::kFailHostAlloc;
+  });
+}
+
 std::size_t length_of(const Program& bare) {
   return static_cast<std::size_t>(
       std::count_if(bare.statements.begin(), bare.statements.end(), [](const Statement& s) {
@@ -78,7 +85,8 @@ ProgramSweep::ProgramSweep(const Program& program, const SweepBreadth& breadth,
       breadth_(breadth),
       options_(options),
       bare_(without_expectations(program)),
-      faulted_(bare_) {
+      faulted_(bare_),
+      own_faults_(has_own_faults(program)) {
   options_.strict = false;
   options_.keep_steps = false;
   options_.cells = false;
@@ -137,7 +145,7 @@ void ProgramSweep::run_single(std::size_t index, Listener& listener, SweepCounts
   ++counts.runs;
   if (!has_fired(fault, watch_, faulted_.fails())) ++counts.unfired;
   std::optional<WrongAnswer> wrong;
-  if (!report.failure)
+  if (!report.failure && !own_faults_)
     wrong = judge_one(fault, base_, answers_of(base_.size(), watch_, faulted_.fails()));
   judge(index + 1, report, faulted, wrong, listener, counts);
 }
@@ -180,7 +188,7 @@ void ProgramSweep::run_pair(std::uint64_t run, const Fault& first, const Fault& 
   const std::vector<std::size_t>& fails = faulted_.fails();
   if (!has_fired(first, watch_, fails) || !has_fired(second, watch_, fails)) ++counts.unfired;
   std::optional<WrongAnswer> wrong;
-  if (!report.failure)
+  if (!report.failure && !own_faults_)
     wrong = judge_two(first, second, base_, seconds.alone, answers_of(base_.size(), watch_, fails));
   judge(run, report, faulted, wrong, listener, counts);
 }

@@ -62,6 +62,7 @@ class ProgramSweep {
   Watch watch_;
   Program bare_;
   FaultedProgram faulted_;
+  const bool own_faults_;
   std::vector<Answer> base_;
   std::vector<Fault> faults_;
   std::vector<std::size_t> firsts_;  // of pairs: indices into faults_

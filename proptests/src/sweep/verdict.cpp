@@ -95,7 +95,7 @@ std::optional<WrongAnswer> judge_one(const Fault& fault, const std::vector<Answe
   const Answer& before = base[at];
   const Answer& now = answers[at];
   if (fault.is_passing()) {
-    if (now == before || !before.success()) return std::nullopt;
+    if (now.same_as(before) || !before.success()) return std::nullopt;
     const std::string_view word = before.word.empty() ? std::string_view("ok") : before.word;
     return WrongAnswer{at,
                        {word_outcome(word)},
@@ -106,6 +106,8 @@ std::optional<WrongAnswer> judge_one(const Fault& fault, const std::vector<Answe
   if (!before.success() || now.kind != Reply::Kind::kError) return std::nullopt;
   std::vector<Outcome> allowed = errors_of(fault);
   if (is_among(now, allowed)) return std::nullopt;
+  // Something on the way to more room failed, and was reported there: then there is no room.
+  if (now.reported && now.word == name_of(ErrorCode::kOutOfMemory)) return std::nullopt;
   allowed.insert(allowed.begin(), word_outcome("ok"));
   return WrongAnswer{
       at, std::move(allowed),
@@ -120,7 +122,7 @@ std::optional<WrongAnswer> judge_two(const Fault& first, const Fault& second,
   const std::vector<Outcome> allowed = errors_of(first);
   if (second.point.statement != at || !base[at].success() || !is_among(alone[at], allowed))
     return std::nullopt;
-  if (answers[at] == alone[at]) return std::nullopt;
+  if (answers[at].same_as(alone[at])) return std::nullopt;
   return WrongAnswer{at,
                      {error_outcome(alone[at].word, alone[at].detail)},
                      "the first error was that of " + cause_of(first) + "; after a second fault, " +

@@ -47,6 +47,7 @@ void Watch::before(const World& world, std::size_t statement) {
   span.first_call = calls_.size();
   span.host_begin = world.host_memory.allocations();
   span.host_failed = world.host_memory.failed();
+  span.reports = world.sink.reports.size();
   spans_.push_back(span);
   world_ = &world;
 }
@@ -57,7 +58,8 @@ void Watch::after(const World& world, std::size_t, const Reply& reply) {
   span.end_call = calls_.size();
   span.host_end = world.host_memory.allocations();
   span.host_failed = world.host_memory.failed() - span.host_failed;
-  span.answer = {reply.kind, reply.word, reply.detail};
+  span.reports = world.sink.reports.size() - span.reports;
+  span.answer = {reply.kind, reply.word, reply.detail, span.reports != 0};
 }
 
 void Watch::clear() {

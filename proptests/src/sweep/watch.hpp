@@ -28,10 +28,13 @@ struct Answer {
   Reply::Kind kind = Reply::Kind::kSkipped;
   std::string_view word;  // static storage
   std::string_view detail;
+  bool reported = false;  // the failure sink was told of something
   bool success() const {
     return kind == Reply::Kind::kOk || kind == Reply::Kind::kWord || kind == Reply::Kind::kValues;
   }
-  friend bool operator==(const Answer&, const Answer&) = default;
+  bool same_as(const Answer& other) const {
+    return kind == other.kind && word == other.word && detail == other.detail;
+  }
 };
 
 /// One execution of a statement; a repeated one has several.
@@ -42,6 +45,7 @@ struct Span {
   std::uint64_t host_begin = 0;  // allocations before it
   std::uint64_t host_end = 0;
   std::uint64_t host_failed = 0;  // in it
+  std::size_t reports = 0;        // to the failure sink, in it
   Answer answer;
 };
 
