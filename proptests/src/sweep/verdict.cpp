@@ -36,8 +36,10 @@ std::vector<Outcome> errors_of(const Fault& fault) {
     errors.push_back(error_outcome(name_of(ErrorCode::kOutOfMemory)));
   if (fault.status == DriverStatus::kNotSupported || fault.status == DriverStatus::kNotPermitted)
     errors.push_back(error_outcome(name_of(ErrorCode::kUnsupported)));
-  if (is_capture_status(fault.status))
+  if (is_capture_status(fault.status)) {  // or what a capture holds back was wanted
     errors.push_back(error_outcome(name_of(ErrorCode::kCapturing)));
+    errors.push_back(error_outcome(name_of(ErrorCode::kOutOfMemory)));
+  }
   return errors;
 }
 
