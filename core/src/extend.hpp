@@ -45,7 +45,8 @@ auto ResourceCore::with_room(Attempt&& attempt) -> decltype(attempt()) {
     };
     Result<bool> freed = evict_oldest();
     if (is_held(freed) || (freed.ok() && !*freed)) freed = wait_oldest();
-    if (!freed && !is_held(freed)) return freed.error();
+    if (!freed && freed.error().driver == DriverStatus::kWouldBlock) return freed.error();
+    if (!freed && !is_held(freed)) report(FailureKind::kParked, freed.error(), 0, 0);
     if (!freed || !*freed) return explain(result.error());
   }
 }

@@ -15,6 +15,7 @@ struct EnumerateFlags {
   SweepFlags sweep;
   std::uint32_t length = 4;
   bool faults = false;
+  bool all = false;
   std::string resource;
 };
 
@@ -34,6 +35,7 @@ std::vector<prop::Option> resource_options(const std::string& text) {
 prop::SweepBreadth breadth_of(const EnumerateFlags& flags, std::uint32_t length) {
   constexpr std::uint32_t kAllUpTo = 3;
   prop::SweepBreadth breadth;
+  if (flags.all) return breadth;
   breadth.pairs_up_to = 0;
   if (flags.faults && length <= kAllUpTo) return breadth;
   breadth.every_code = breadth.after = breadth.from_then_on = breadth.not_ready = false;
@@ -47,7 +49,7 @@ void enumerate(const EnumerateFlags& flags) {
   work.command = "enumerate";
   work.options = sweep_options(flags.sweep);
   work.options.each = false;
-  work.options.needs_faults = flags.faults;
+  work.options.needs_faults = flags.faults || flags.all;
   work.source.programs = palette.programs();
   work.source.program = [&](std::uint64_t number) { return palette.program(number); };
   work.source.breadth = [&](std::uint64_t number) {
@@ -67,6 +69,8 @@ void add_enumerate(CLI::App& app) {
   command->add_flag("--faults", flags->faults,
                     "Sweep each: all faults up to length 3; above, calls refused once and host "
                     "allocations");
+  command->add_flag("--all-faults", flags->all,
+                    "Sweep each with all faults at every length, and with two faults");
   command->add_option("--resource", flags->resource,
                       "Options of the resource, as behind `resource r vmm`: \"free=deferred "
                       "cache=8g\"");

@@ -12,6 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <granule/prop/campaign.hpp>
 #include <granule/prop/shrink.hpp>
@@ -86,6 +89,7 @@ class SweepCommand {
     line_.clear();
     if (work_.list && !flags_.json) list(result);
     for (const prop::SweepViolation& violation : result.violations) report(violation);
+    if (!flags_.json) save_unfired(result);
     flags_.json ? print_json(result) : print_totals(result);
     return result.counts.violations != 0 || result.vacuous ? kViolated : kClean;
   }
@@ -161,6 +165,19 @@ class SweepCommand {
     }
   }
 
+  /// A program with a fault that did not fire, for whoever has to find out why.
+  void save_unfired(const prop::SweepResult& result) const {
+    for (std::size_t i = 0; i < result.each.size(); ++i) {
+      const std::uint64_t run = result.each[i].first_unfired;
+      if (run == UINT64_MAX) continue;
+      const std::string path = flags_.out + "/" + failure_file_name("unfired", tag(i, run));
+      save_program(path, faulted(i, run), "A fault that does not fire.");
+      std::printf("\na fault that did not fire: run %llu of %s\n  saved: %s\n",
+                  static_cast<Number>(run), work_.title(i).c_str(), path.c_str());
+      return;
+    }
+  }
+
   static std::string verdict_of(const prop::SweepResult& result) {
     if (result.counts.violations != 0)
       return grouped(result.counts.violations) + " violations, " +
@@ -215,6 +232,15 @@ class SweepCommand {
   SweepLine line_;
   nlohmann::ordered_json saved_ = nlohmann::ordered_json::array();
 };
+
+/// Backups come and go with every run; giving their pages back each time costs more than the run.
+void keep_host_memory() {
+#ifdef __GLIBC__
+  constexpr int kLarge = 512 << 20;
+  mallopt(M_MMAP_THRESHOLD, kLarge);
+  mallopt(M_TRIM_THRESHOLD, kLarge);
+#endif
+}
 
 /// Looks for the run that crashed among those in hand, and saves its program.
 int report_sweep_crash(const SweepWork& work, const SweepFlags& flags, int code) {
@@ -280,7 +306,10 @@ prop::SweepOptions sweep_options(const SweepFlags& flags) {
 }
 
 int run_sweep_work(SweepWork& work, const SweepFlags& flags) {
-  const auto sweep = [&] { return SweepCommand(work, flags).run(); };
+  const auto sweep = [&] {
+    keep_host_memory();
+    return SweepCommand(work, flags).run();
+  };
   if (flags.in_process) return sweep();
   void* memory = shared_memory(work.options.jobs * sizeof(prop::SweepSlot));
   if (memory) {

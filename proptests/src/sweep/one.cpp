@@ -71,6 +71,11 @@ Failure failure_of(const Program& bare, const WrongAnswer& wrong) {
   return failure;
 }
 
+void note_unfired(std::uint64_t run, SweepCounts& counts) {
+  ++counts.unfired;
+  counts.first_unfired = std::min(counts.first_unfired, run);
+}
+
 class Nobody final : public Listener {
  public:
   bool begin(std::uint64_t) override { return true; }
@@ -114,7 +119,9 @@ bool ProgramSweep::count(Listener& listener, SweepCounts& counts) {
     return false;
   }
   base_ = answers_of(bare_.statements.size(), watch_, {});
-  const std::vector<Point> points = points_of(bare_, watch_);
+  std::vector<Point> points = points_of(bare_, watch_);
+  if (own_faults_)  // a call that the program fails itself
+    std::erase_if(points, [](const Point& p) { return p.status != DriverStatus::kSuccess; });
   for (const Point& point : points) ++(point.host ? counts.host_points : counts.call_points);
   faults_ = faults_of(points, breadth_);
   firsts_.clear();
@@ -143,7 +150,7 @@ void ProgramSweep::run_single(std::size_t index, Listener& listener, SweepCounts
   const Program& faulted = faulted_.with(fault);
   const RunReport report = run_watched(faulted);
   ++counts.runs;
-  if (!has_fired(fault, watch_, faulted_.fails())) ++counts.unfired;
+  if (!has_fired(fault, watch_, faulted_.fails())) note_unfired(index + 1, counts);
   std::optional<WrongAnswer> wrong;
   if (!report.failure && !own_faults_)
     wrong = judge_one(fault, base_, answers_of(base_.size(), watch_, faulted_.fails()));
@@ -155,9 +162,12 @@ ProgramSweep::Seconds ProgramSweep::seconds_of(const Fault& first) {
   if (run_watched(faulted_.with(first)).failure) return seconds;  // told of already
   const std::vector<std::size_t> fails = faulted_.fails();
   seconds.alone = answers_of(base_.size(), watch_, fails);
+  // A statement that would block takes its faults back: they strike again, where a second would.
+  if (seconds.alone[first.point.statement].kind == Reply::Kind::kWouldBlock) return seconds;
   for (Point& point : points_of(bare_, watch_, fails)) {
     if (!is_behind(first.point, point)) continue;
     if (point.host && (first.point.host || !breadth_.host)) continue;  // there is one such rule
+    if (own_faults_ && point.status != DriverStatus::kSuccess) continue;
     Fault second;
     second.status = point.host ? DriverStatus::kSuccess : other_code(point.kind, first.status);
     second.point = point;
@@ -186,7 +196,8 @@ void ProgramSweep::run_pair(std::uint64_t run, const Fault& first, const Fault& 
   ++counts.runs;
   ++counts.pairs;
   const std::vector<std::size_t>& fails = faulted_.fails();
-  if (!has_fired(first, watch_, fails) || !has_fired(second, watch_, fails)) ++counts.unfired;
+  if (!has_fired(first, watch_, fails) || !has_fired(second, watch_, fails))
+    note_unfired(run, counts);
   std::optional<WrongAnswer> wrong;
   if (!report.failure && !own_faults_)
     wrong = judge_two(first, second, base_, seconds.alone, answers_of(base_.size(), watch_, fails));

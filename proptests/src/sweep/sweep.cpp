@@ -184,6 +184,7 @@ SweepCounts& SweepCounts::operator+=(const SweepCounts& other) {
   runs += other.runs;
   pairs += other.pairs;
   unfired += other.unfired;
+  first_unfired = std::min(first_unfired, other.first_unfired);
   violations += other.violations;
   return *this;
 }

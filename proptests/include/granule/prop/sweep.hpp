@@ -45,6 +45,7 @@ struct SweepCounts {
   std::uint64_t runs = 0;         // with faults
   std::uint64_t pairs = 0;        // of those: with two
   std::uint64_t unfired = 0;      // of those: whose fault never fired
+  std::uint64_t first_unfired = UINT64_MAX;  // of one program: the first such run
   std::uint64_t violations = 0;
   std::uint64_t points() const { return call_points + host_points; }
   SweepCounts& operator+=(const SweepCounts& other);
