@@ -119,24 +119,19 @@ void ResourceCore::remap(Record& record) noexcept {
 }
 
 // The driver refused to unmap, or said so although it did: then nobody has access there, and the
-// chunk is mapped again. If that fails too the mapping is taken to be there, and the doubt
-// reported.
+// place is to be mapped again as those are that were unmapped. If that cannot be found out the
+// mapping is taken to be there, and the doubt reported.
 void ResourceCore::restore(Mapping& mapping) noexcept {
   MemGetAccess query{properties_.location, DevicePtr{mapping.base}, Access::kNone};
   const DriverStatus status = driver_.vmm(query);
   if (status == DriverStatus::kSuccess) return;
-  Status sure = driver_error(status, kind_of<MemGetAccess>, mapping.base);
   if (status == DriverStatus::kInvalidValue) {
-    {
-      const Lock lock(mutex_);
-      mapping.state = MappingState::kClaimed;
-    }
-    sure = map_chunk(mapping);
-    if (sure.ok()) return;
     const Lock lock(mutex_);
-    if (mapping.state == MappingState::kClaimed) mapping.state = MappingState::kMapped;
+    mapping.state = MappingState::kClaimed;
+    return;
   }
-  report(FailureKind::kUndoFailed, sure.error(), mapping.base, mapping.size);
+  report(FailureKind::kUndoFailed, driver_error(status, kind_of<MemGetAccess>, mapping.base),
+         mapping.base, mapping.size);
 }
 
 Status ResourceCore::unmap_all(std::span<Buffer* const> buffers) {

@@ -216,13 +216,14 @@ std::optional<Failure> check_ledger(World& world, const Sums& sums) {
                       ", the driver holds " + std::to_string(driver));
   };
   const Holdings& unknown = world.tap->lost_unknown();
+  const Holdings& made = world.tap->made_unknown();
   if (!agrees(sums.held.handles, held.handles, unknown.handles))
     return differ("handles", sums.held.handles, held.handles);
   if (!agrees(sums.held.reservations, held.reservations, unknown.reservations))
     return differ("reservations", sums.held.reservations, held.reservations);
-  if (!agrees(sums.held.mappings, held.mappings, unknown.mappings))
+  if (!agrees(sums.held.mappings, held.mappings, unknown.mappings, made.mappings))
     return differ("mappings", sums.held.mappings, held.mappings);
-  if (!agrees(sums.held.mapped_bytes, held.mapped_bytes, unknown.mapped_bytes))
+  if (!agrees(sums.held.mapped_bytes, held.mapped_bytes, unknown.mapped_bytes, made.mapped_bytes))
     return differ("mapped bytes", sums.held.mapped_bytes, held.mapped_bytes);
   const bool plain = !world.any_import && !world.driver().any_orphan();
   if (plain && sums.charged != held.allocated_bytes)
@@ -293,8 +294,8 @@ std::optional<Failure> check_untouched(World& world, const Statement& s,
 
 }  // namespace
 
-bool agrees(std::int64_t believed, std::int64_t told, std::int64_t unknown) {
-  return believed <= told && believed >= told + unknown;
+bool agrees(std::int64_t believed, std::int64_t told, std::int64_t unknown, std::int64_t made) {
+  return believed <= told + made && believed >= told + unknown;
 }
 
 std::vector<ResourceObject*> reachable_resources(World& world) {

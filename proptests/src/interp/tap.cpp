@@ -73,7 +73,10 @@ void Tap::learn_orphan(const Call& call, const Holdings& change) {
   orphaned_ += change;
   lost_unknown_ += change.negative();
   any_orphan_ = true;
-  if (const auto* map = std::get_if<MemMap>(&call)) orphan_maps_.push_back(map->ptr.value);
+  const auto* map = std::get_if<MemMap>(&call);
+  if (!map) return;
+  orphan_maps_.push_back(map->ptr.value);
+  made_unknown_ += change;
 }
 
 bool Tap::ends_orphan(const Call& call) {
@@ -100,6 +103,7 @@ void Tap::learn(CallOrigin origin, const Call& call, DriverStatus status) {
       learn_orphan(call, change);
     } else if (ends_orphan(call)) {
       orphaned_ += change;
+      made_unknown_ += change;
     } else {
       held_[static_cast<std::size_t>(origin)] += change;
     }
