@@ -106,15 +106,15 @@ RunReport ProgramSweep::run_watched(const Program& program) {
 bool ProgramSweep::count(Listener& listener, SweepCounts& counts) {
   if (!listener.begin(0)) return false;
   ++counts.programs;
-  const RunReport report = run_watched(program_);
+  const bool of_library = is_of_library(program_);
+  const RunReport report = of_library ? run_watched(program_) : RunReport();
   if (report.failure) {
     ++counts.violations;
     listener.violation(0, *report.failure, program_);
     return false;
   }
-  const bool swept = is_of_library(program_) && report.status == RunStatus::kClean &&
-                     run_watched(bare_).status == RunStatus::kClean;
-  if (!swept) {
+  if (!of_library || report.status != RunStatus::kClean ||
+      run_watched(bare_).status != RunStatus::kClean) {
     ++counts.not_swept;
     return false;
   }
