@@ -106,7 +106,22 @@ TEST(Sweep, CallsOfTheProgramAreNoPoints) {
   EXPECT_TRUE(result.vacuous);
 }
 
-TEST(Sweep, ProgramsCallsAndFaultsAreTold) {
+TEST(Sweep, CallsOfTheProgramCountButAreNotFailed) {
+  const Program without = program_of("resource r vmm\na = allocate r 1g\nclose a\n");
+  const Program with = program_of(
+      "resource r vmm\n"
+      "h = cuMemCreate 2g\n"
+      "a = allocate r 1g\n"
+      "cuMemRelease h\n"
+      "close a\n");
+  const SweepResult alone = run_sweep(source_of(without), {});
+  const SweepResult mixed = run_sweep(source_of(with), {});
+  EXPECT_EQ(alone.counts.call_points, mixed.counts.call_points);
+  EXPECT_EQ(alone.counts.runs, mixed.counts.runs);
+  EXPECT_EQ(mixed.counts.unfired, 0u);
+}
+
+TEST(Sweep, FaultsOfTheProgramItselfStay) {
   const Program program = program_of(
       "resource r vmm\n"
       "h = cuMemCreate 2g\n"
