@@ -228,7 +228,7 @@ class ResourceCore {
   Status ready_for_copies(std::span<Buffer* const> buffers);
   Status copy_and_wait(Record& record, bool to_host);
   Status settle_copy(Record& record);
-  void restore(Mapping& mapping) noexcept;
+  void restore(Record& record, Mapping& mapping) noexcept;
   Status take_backup(Record& record);
   void drop_backup(Record& record) noexcept;
   Status quiesce();

@@ -20,10 +20,11 @@ bool is_for_want(World& world, ResourceObject& resource, const Error& error) {
   if (error.code != ErrorCode::kOutOfMemory) return false;
   const TargetOptions& options = resource.options;
   if (options.commit_ahead != 0 || options.slack_percent != 0) return true;
-  const std::uint64_t enough = 6 * world.sizes.granule;
+  constexpr std::uint64_t kPoolBlock = std::uint64_t{32} << 20;  // pools grow by so much
+  const bool vmm = options.kind == TargetOptions::Kind::kVmm;
+  const std::uint64_t enough = 6 * world.sizes.granule + (vmm ? 0 : kPoolBlock);
   if (world.oracle().free_bytes(resource.device) < enough) return true;
-  if (options.kind != TargetOptions::Kind::kVmm)
-    return options.limit != kNoLimit || options.max_size != 0;
+  if (!vmm) return options.limit != kNoLimit || options.max_size != 0;
   const Statistics* now = resource.target->statistics();
   if (!now) return false;
   return options.vmm.limit < enough || now->charged > options.vmm.limit - enough;

@@ -134,9 +134,11 @@ std::optional<Failure> check_want(World& world, const Statement& s, const Reply&
   if (options.commit_ahead != 0 || options.slack_percent != 0) return std::nullopt;
   const Statistics* now = resource->target->statistics();
   if (!now) return std::nullopt;
-  const std::uint64_t held = now->charged - std::min(now->charged, now->cached);
+  // Idle ranges go for those who want more, but where a capture forbids to wait for them.
+  const std::uint64_t idle = world.capturing_lanes.empty() ? now->cached : 0;
+  const std::uint64_t held = now->charged - std::min(now->charged, idle);
   const bool in_budget = held <= options.vmm.limit && before.need <= options.vmm.limit - held;
-  const std::uint64_t free = world.oracle().free_bytes(resource->device) + now->cached;
+  const std::uint64_t free = world.oracle().free_bytes(resource->device) + idle;
   const std::uint64_t slack = 4 * world.sizes.granule;
   if (!in_budget || free < slack || free - slack < before.need) return std::nullopt;
   return wrong("out of memory", "there is room for " + std::to_string(before.need) +
