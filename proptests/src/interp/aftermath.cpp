@@ -15,8 +15,11 @@ std::optional<Failure> does_not_work(std::string_view what, const Error& error) 
   return failure;
 }
 
-/// What the faults left behind, quarantined memory for one, may leave no room for more.
+/// What the faults left behind, quarantined memory for one, may leave no room for more; and some
+/// devices never give what some options ask for.
 bool is_for_want(World& world, ResourceObject& resource, const Error& error) {
+  if (error.driver == DriverStatus::kNotPermitted || error.driver == DriverStatus::kNotSupported)
+    return true;
   if (error.code != ErrorCode::kOutOfMemory) return false;
   const TargetOptions& options = resource.options;
   if (options.commit_ahead != 0 || options.slack_percent != 0) return true;
