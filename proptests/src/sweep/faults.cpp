@@ -59,7 +59,7 @@ void add_not_ready(const Point& point, const SweepBreadth& breadth, std::vector<
   if (is_retried(point.kind)) {
     for (const std::uint64_t times : {std::uint64_t{3}, kRetries, kRetries + 1}) add(times);
   } else if (is_query_of_work(point.kind)) {
-    for (const std::uint64_t times : {1, 3}) add(times);
+    for (const std::uint64_t times : {std::uint64_t{1}, std::uint64_t{3}}) add(times);
   } else {
     return;
   }

@@ -40,11 +40,11 @@ struct SweepSource {
 struct SweepCounts {
   std::uint64_t programs = 0;   // that ran without a fault
   std::uint64_t not_swept = 0;  // of those: what they need is not there, or they misuse on purpose
-  std::uint64_t call_points = 0;  // driver calls of the library
-  std::uint64_t host_points = 0;  // host allocations of the library
-  std::uint64_t runs = 0;         // with faults
-  std::uint64_t pairs = 0;        // of those: with two
-  std::uint64_t unfired = 0;      // of those: whose fault never fired
+  std::uint64_t call_points = 0;             // driver calls of the library
+  std::uint64_t host_points = 0;             // host allocations of the library
+  std::uint64_t runs = 0;                    // with faults
+  std::uint64_t pairs = 0;                   // of those: with two
+  std::uint64_t unfired = 0;                 // of those: whose fault never fired
   std::uint64_t first_unfired = UINT64_MAX;  // of one program: the first such run
   std::uint64_t violations = 0;
   std::uint64_t points() const { return call_points + host_points; }
