@@ -167,6 +167,11 @@ std::uint64_t FaultBackend::counted_calls() const {
   return counted_;
 }
 
+std::vector<Orphan> FaultBackend::orphans() const {
+  const std::lock_guard lock(mutex_);
+  return orphans_;
+}
+
 std::vector<Orphan> FaultBackend::take_orphans() {
   const std::lock_guard lock(mutex_);
   return std::exchange(orphans_, {});

@@ -39,10 +39,15 @@ auto ResourceCore::with_room(Attempt&& attempt) -> decltype(attempt()) {
         result.error().exhausted == Exhausted::kHost)
       return result;
     if (collect(UINT64_MAX, UINT64_MAX).ranges != 0) continue;
+    // What a capture holds back is no room to be had; the error stays the one that came first.
+    const auto is_held = [](const Result<bool>& step) {
+      return !step.ok() && step.error().code == ErrorCode::kCapturing;
+    };
     Result<bool> freed = evict_oldest();
-    if (freed.ok() && !*freed) freed = wait_oldest();
-    if (!freed) return freed.error();
-    if (!*freed) return explain(result.error());
+    if (is_held(freed) || (freed.ok() && !*freed)) freed = wait_oldest();
+    if (!freed && freed.error().driver == DriverStatus::kWouldBlock) return freed.error();
+    if (!freed && !is_held(freed)) report(FailureKind::kParked, freed.error(), 0, 0);
+    if (!freed || !*freed) return explain(result.error());
   }
 }
 

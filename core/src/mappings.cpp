@@ -60,13 +60,26 @@ bool ResourceCore::claim(Mapping& mapping) {
   return true;
 }
 
+// The driver said that it did not map. If it did all the same, nothing could ever be mapped there
+// again: so it is asked, and what is there is unmapped.
+void ResourceCore::take_back_map(Mapping& mapping) noexcept {
+  MemGetAccess query{properties_.location, DevicePtr{mapping.base}, Access::kNone};
+  if (driver_.vmm(query) != DriverStatus::kSuccess) return;
+  const DriverStatus status = unmap(mapping);
+  if (status != DriverStatus::kSuccess) quarantine(mapping, status);
+}
+
 Status ResourceCore::map_once(Mapping& mapping, const AccessEntries& entries) {
   MemMap map;
   map.ptr = DevicePtr{mapping.base};
   map.size = mapping.size;
   map.handle = mapping.chunk->handle;
   DriverStatus status = driver_.vmm(map);
-  if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<MemMap>, mapping.base);
+  if (status != DriverStatus::kSuccess) {
+    const Error error = driver_error(status, kind_of<MemMap>, mapping.base);
+    take_back_map(mapping);
+    return error;
+  }
   {
     const Lock lock(mutex_);
     mapping.state = MappingState::kMapped;

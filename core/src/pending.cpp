@@ -113,7 +113,7 @@ Result<bool> ResourceCore::wait_oldest() {
 // What ran out, once nothing more can be had: the pending ranges, if they would have been enough.
 Error ResourceCore::explain(Error error) {
   const Lock lock(mutex_);
-  std::uint64_t pending = 0;
+  std::uint64_t pending = cached_;  // idle still: a capture holds it back
   for (const Record& record : pending_) pending += committed(record);
   if (error.exhausted == Exhausted::kBudget) error.available = options_.limit - charged_;
   const bool enough =

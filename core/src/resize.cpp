@@ -32,11 +32,12 @@ Status ResourceCore::prepare_departure(void* argument) {
   Result<Record*> spare = core.share(record);
   if (!spare) return spare.error();
   departure.spare = *spare;
-  if (Status copied = core.copy_uses(record, *departure.spare); !copied) return copied;
-  Status set = core.set_markers(*departure.spare);
-  if (set.ok() || !is_sticky(set.error().driver)) return set;
-  core.report(FailureKind::kWaitSkipped, set.error(), record.base, record.size);
-  core.release_record(std::exchange(departure.spare, nullptr));
+  Status ready = core.copy_uses(record, *departure.spare);
+  if (ready.ok()) ready = core.set_markers(*departure.spare);
+  if (ready.ok()) return {};
+  core.release_record(std::exchange(departure.spare, nullptr));  // without markers it is no order
+  if (!is_sticky(ready.error().driver)) return ready;
+  core.report(FailureKind::kWaitSkipped, ready.error(), record.base, record.size);
   return {};
 }
 

@@ -125,6 +125,7 @@ class ResourceCore {
   Result<ReservationRef> reserve(std::uint64_t size, std::uint64_t alignment, std::uint64_t hint);
   void drop_reservation(Reservation* reservation) noexcept;
   Status map_chunk(Mapping& mapping);
+  void take_back_map(Mapping& mapping) noexcept;
   Status map_once(Mapping& mapping, const AccessEntries& entries);
   DriverStatus unmap(Mapping& mapping) noexcept;
   void quarantine(Mapping& mapping, DriverStatus status) noexcept;
@@ -227,7 +228,7 @@ class ResourceCore {
   Status ready_for_copies(std::span<Buffer* const> buffers);
   Status copy_and_wait(Record& record, bool to_host);
   Status settle_copy(Record& record);
-  void restore(Mapping& mapping) noexcept;
+  void restore(Record& record, Mapping& mapping) noexcept;
   Status take_backup(Record& record);
   void drop_backup(Record& record) noexcept;
   Status quiesce();

@@ -119,9 +119,9 @@ void ResourceCore::remap(Record& record) noexcept {
 }
 
 // The driver refused to unmap, or said so although it did: then nobody has access there, and the
-// chunk is mapped again. If that fails too the mapping is taken to be there, and the doubt
-// reported.
-void ResourceCore::restore(Mapping& mapping) noexcept {
+// chunk is mapped again. If that cannot be done, nobody knows what is there: the mapping is
+// quarantined and the record suspended, for a resume to try again, and the doubt reported.
+void ResourceCore::restore(Record& record, Mapping& mapping) noexcept {
   MemGetAccess query{properties_.location, DevicePtr{mapping.base}, Access::kNone};
   const DriverStatus status = driver_.vmm(query);
   if (status == DriverStatus::kSuccess) return;
@@ -134,7 +134,8 @@ void ResourceCore::restore(Mapping& mapping) noexcept {
     sure = map_chunk(mapping);
     if (sure.ok()) return;
     const Lock lock(mutex_);
-    if (mapping.state == MappingState::kClaimed) mapping.state = MappingState::kMapped;
+    mapping.state = MappingState::kQuarantined;
+    record.suspended = true;
   }
   report(FailureKind::kUndoFailed, sure.error(), mapping.base, mapping.size);
 }
@@ -149,7 +150,7 @@ Status ResourceCore::unmap_all(std::span<Buffer* const> buffers) {
       if (status != DriverStatus::kSuccess) return;
       where = mapping.base;
       status = unmap(mapping);
-      if (status != DriverStatus::kSuccess) restore(mapping);
+      if (status != DriverStatus::kSuccess) restore(record, mapping);
     });
     if (status != DriverStatus::kSuccess) {
       for (Buffer* undo : buffers) remap(*record_of(*undo));

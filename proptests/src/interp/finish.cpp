@@ -2,6 +2,7 @@
 // ledger, the free memory and the failure sink must be as at the start.
 #include <algorithm>
 
+#include "aftermath.hpp"
 #include "faults.hpp"
 #include "invariants.hpp"
 
@@ -206,9 +207,14 @@ std::optional<Failure> check_reported(World& world, const Holdings& reported) {
     return differ("handles", held.handles, reported.handles);
   if (!agrees(reported.reservations, held.reservations, unknown.reservations))
     return differ("reservations", held.reservations, reported.reservations);
-  if (!agrees(reported.mappings, held.mappings, unknown.mappings))
+  if (!agrees(reported.mappings, held.mappings, unknown.mappings,
+              world.tap->made_unknown().mappings))
     return differ("mappings", held.mappings, reported.mappings);
   const bool any = held.handles != 0 || held.reservations != 0 || held.mappings != 0;
+  const bool told_of =
+      reported.handles != 0 || reported.reservations != 0 || reported.mappings != 0;
+  if (told_of && world.sink.reports.empty())
+    return unclean("silent leak", "something is left, of which the failure sink was not told");
   if (any && !world.any_fault)
     return unclean("leak", "the library still holds " + std::to_string(held.handles) +
                                " handles, " + std::to_string(held.reservations) +
@@ -279,6 +285,8 @@ std::optional<Failure> give_back(World& world) {
   if (auto failure = drop_all<BundleObject>(world, "export")) return failure;
   if (auto failure = drop_all<DecoyObject>(world, "decoy")) return failure;
   if (auto failure = drop_all<HoleObject>(world, "hole")) return failure;
+  drain(world);
+  if (auto failure = works_again(world)) return failure;
   constexpr int kRounds = 3;  // a range that was retired is idle after one, and gone after two
   for (int i = 0; i < kRounds; ++i) {
     drain(world);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "args.hpp"
+#include "order.hpp"
 #include "promise.hpp"
 
 namespace granule::prop {

@@ -17,6 +17,7 @@ struct Foreseen {
   bool room_behind = false;      // grow, resize: its reservation has free room for them
   std::vector<StreamHandle> capturing;
   std::uint64_t faults_fired = 0;
+  bool hindered = false;  // a fault fired since, be it in a statement that then would block
 };
 
 Foreseen foresee(World& world, const Statement& s);

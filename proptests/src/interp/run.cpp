@@ -164,15 +164,23 @@ class Runner {
     tap.traffic = {};
     ++world_.report.executed;
     const bool watched = world_.options.checking != Checking::kNone;
-    const Foreseen before = watched ? foresee(world_, s) : Foreseen{};
+    Foreseen before = watched ? foresee(world_, s) : Foreseen{};
+    const std::uint64_t fired = world_.faults->fired_in_all();
     const std::uint64_t followed = world_.machine->followed();
+    RunObserver* observer = world_.options.observer;
+    if (observer) observer->before(world_, world_.statement);
     const Reply reply = execute(world_, s);
+    if (observer) observer->after(world_, world_.statement, reply);
     took_over_ = world_.machine->followed() != followed;
+    before.hindered = world_.faults->fired_in_all() != fired;
     if (reply.kind == Reply::Kind::kWouldBlock) {
       tap.restore(counts);
       if (faults) world_.faults->restore(*faults);
     }
-    if (is_sticky(tap.traffic.sticky)) world_.sticky = true;
+    if (is_sticky(tap.traffic.sticky)) {
+      world_.sticky = true;
+      world_.misled = world_.misled || before.hindered;
+    }
     world_.last_failed = !reply.success();
     note(s, reply);
     if (diverged() || judge(s, reply) || judge_findings(s)) return;
@@ -307,7 +315,8 @@ class Runner {
         break;
     }
     if (matches(world_, s, reply)) return false;
-    if (reply.kind == Reply::Kind::kUndefined && world_.options.withhold_undefined) return false;
+    const bool tolerated = world_.options.withhold_undefined || world_.misled;
+    if (reply.kind == Reply::Kind::kUndefined && tolerated) return false;
     if (reply.kind == Reply::Kind::kUndefined) {
       fail(Failure::Kind::kUndefined, "undefined " + verb,
            "the driver would crash, or answer anything, on this call");
@@ -338,7 +347,10 @@ class Runner {
     for (const std::string& word : tolerated_)
       if (word == name_of(kind)) return false;
     const bool library = finding.origin == CallOrigin::kLibrary;
+    if (world_.misled) return false;
     switch (kind) {
+      case model::ViolationKind::kUnportable:  // a second try of what was done behind its back
+        return library && !world_.driver().any_orphan();
       case model::ViolationKind::kUnmappedUse:
       case model::ViolationKind::kNoAccess:
         return uses_library_ && !names_fault(s) && !world_.misused;

@@ -69,6 +69,21 @@ DriverStatus Tap::execute(Call& call) noexcept {
   return status;
 }
 
+void Tap::learn_orphan(const Call& call, const Holdings& change) {
+  orphaned_ += change;
+  lost_unknown_ += change.negative();
+  any_orphan_ = true;
+  const auto* map = std::get_if<MemMap>(&call);
+  if (!map) return;
+  orphan_maps_.push_back(map->ptr.value);
+  made_unknown_ += change;
+}
+
+bool Tap::ends_orphan(const Call& call) {
+  const auto* unmap = std::get_if<MemUnmap>(&call);
+  return unmap && std::erase(orphan_maps_, unmap->ptr.value) != 0;
+}
+
 void Tap::learn(CallOrigin origin, const Call& call, DriverStatus status) {
   if (origin != CallOrigin::kHarness && status != DriverStatus::kWouldBlock &&
       is_counted(info_of(kind(call)))) {
@@ -84,12 +99,13 @@ void Tap::learn(CallOrigin origin, const Call& call, DriverStatus status) {
   const Holdings now = holdings_of(oracle_.ledger());
   if (!(now == last_)) {
     const Holdings change = now - std::exchange(last_, now);
-    if (status == DriverStatus::kSuccess) {
-      held_[static_cast<std::size_t>(origin)] += change;
-    } else {
+    if (status != DriverStatus::kSuccess) {
+      learn_orphan(call, change);
+    } else if (ends_orphan(call)) {
       orphaned_ += change;
-      lost_unknown_ += change.negative();
-      any_orphan_ = true;
+      made_unknown_ += change;
+    } else {
+      held_[static_cast<std::size_t>(origin)] += change;
     }
     if (origin == CallOrigin::kLibrary && std::holds_alternative<MemCreate>(call) &&
         status == DriverStatus::kSuccess)

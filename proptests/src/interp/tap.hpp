@@ -49,6 +49,8 @@ class Tap final : public Backend {
   const Holdings& orphaned() const { return orphaned_; }
   /// Of those, releases: things that callers may believe in and that are gone. Never positive.
   const Holdings& lost_unknown() const { return lost_unknown_; }
+  /// And mappings that are there, unknown to who made them, unless he looked.
+  const Holdings& made_unknown() const { return made_unknown_; }
   bool any_orphan() const { return any_orphan_; }
 
   /// Calls of the library and the program.
@@ -77,6 +79,10 @@ class Tap final : public Backend {
   std::vector<Finding> take_findings();
 
  private:
+  /// Keeps or counts an effect that the caller was not told of.
+  void learn_orphan(const Call& call, const Holdings& change);
+  /// True if the call took down what was mapped behind its caller's back.
+  bool ends_orphan(const Call& call);
   void learn(CallOrigin origin, const Call& call, DriverStatus status);
 
   Backend& inner_;
@@ -85,6 +91,8 @@ class Tap final : public Backend {
   std::array<Holdings, 3> held_{};
   Holdings orphaned_;
   Holdings lost_unknown_;
+  Holdings made_unknown_;
+  std::vector<std::uint64_t> orphan_maps_;  // places that were mapped, unknown to the caller
   bool any_orphan_ = false;
   std::array<std::uint32_t, kCallCount> counts_{};
   std::uint64_t total_ = 0;

@@ -196,6 +196,7 @@ class World {
   std::size_t gone_resources = 0;  // of those, at the last look
   Holdings lost;                   // leaked by resources that are gone, and reported
   bool sticky = false;             // a kernel fault: nothing can be checked at the end
+  bool misled = false;  // that fault was injected: the work that it is said to have ended goes on
 
   Tap& driver() { return *tap; }
   model::DriverState& oracle() { return machine->oracle(); }

@@ -72,7 +72,9 @@ class GRANULE_EXPORT FaultBackend final : public Backend {
   std::uint64_t fired_in_all() const;
   /// Calls of the library and the program so far, failed ones included.
   std::uint64_t counted_calls() const;
-  /// The calls made but reported as failed since the last take; a ledger leaves them out.
+  /// The calls made but reported as failed since the last take.
+  std::vector<Orphan> orphans() const;
+  /// The same, which are then forgotten; a ledger leaves them out.
   std::vector<Orphan> take_orphans();
 
  private:

@@ -23,6 +23,18 @@ enum class Checking : std::uint8_t {
 };
 
 class World;
+struct Reply;
+
+/// Looks on while a program runs. Called on the thread of the run, for every repeat of a statement.
+class RunObserver {
+ public:
+  RunObserver() = default;
+  RunObserver(const RunObserver&) = delete;
+  RunObserver& operator=(const RunObserver&) = delete;
+  virtual ~RunObserver() = default;
+  virtual void before(const World& world, std::size_t statement) = 0;
+  virtual void after(const World& world, std::size_t statement, const Reply& reply) = 0;
+};
 
 struct RunOptions {
   /// A skipped statement, or a check of bytes that the program never wrote, is a failure.
@@ -49,6 +61,8 @@ struct RunOptions {
   std::function<std::unique_ptr<Backend>(Backend& inner)> decorate;
   /// Called at the end or at the failure, before anything is given back: pictures and dumps.
   std::function<void(const World& world)> inspect;
+  /// Told of every statement; may be null.
+  RunObserver* observer = nullptr;
 };
 
 enum class RunStatus : std::uint8_t {

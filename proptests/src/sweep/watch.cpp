@@ -1,0 +1,71 @@
+// The observer and the decorator that fill a Watch.
+#include "watch.hpp"
+
+#include <utility>
+
+#include "codes.hpp"
+#include "interp/world.hpp"
+
+namespace granule::prop::sweep {
+
+/// Notes calls while a statement runs. Owns the decorator below it, if there is one.
+class Watch::Eye final : public Backend {
+ public:
+  Eye(Watch& watch, Backend& inner, std::unique_ptr<Backend> owned)
+      : watch_(watch), inner_(inner), owned_(std::move(owned)) {}
+
+  DriverStatus execute(Call& call) noexcept override {
+    const DriverStatus status = inner_.execute(call);
+    const CallOrigin origin = current_origin();
+    const bool counts = watch_.world_ && origin != CallOrigin::kHarness &&
+                        status != DriverStatus::kWouldBlock && is_driver_call(kind(call));
+    if (counts)
+      watch_.calls_.push_back({kind(call), origin == CallOrigin::kLibrary, status,
+                               watch_.world_->host_memory.allocations()});
+    return status;
+  }
+
+ private:
+  Watch& watch_;
+  Backend& inner_;
+  std::unique_ptr<Backend> owned_;
+};
+
+void Watch::install(RunOptions& options) {
+  options.observer = this;
+  options.decorate = [this, inner_of = std::move(options.decorate)](Backend& inner) {
+    clear();
+    std::unique_ptr<Backend> owned = inner_of ? inner_of(inner) : nullptr;
+    Backend& next = owned ? *owned : inner;
+    return std::make_unique<Eye>(*this, next, std::move(owned));
+  };
+}
+
+void Watch::before(const World& world, std::size_t statement) {
+  Span span;
+  span.statement = statement;
+  span.first_call = calls_.size();
+  span.host_begin = world.host_memory.allocations();
+  span.host_failed = world.host_memory.failed();
+  span.reports = world.sink.reports.size();
+  spans_.push_back(span);
+  world_ = &world;
+}
+
+void Watch::after(const World& world, std::size_t, const Reply& reply) {
+  world_ = nullptr;
+  Span& span = spans_.back();
+  span.end_call = calls_.size();
+  span.host_end = world.host_memory.allocations();
+  span.host_failed = world.host_memory.failed() - span.host_failed;
+  span.reports = world.sink.reports.size() - span.reports;
+  span.answer = {reply.kind, reply.word, reply.detail, span.reports != 0};
+}
+
+void Watch::clear() {
+  spans_.clear();
+  calls_.clear();
+  world_ = nullptr;
+}
+
+}  // namespace granule::prop::sweep
