@@ -11,6 +11,11 @@ Result<StreamId> stream_id(Backend& backend, StreamHandle handle) {
   const DriverStatus status = backend.run(get);
   // Drivers before 12.0 have no ids: then the handle value has to do.
   if (status == DriverStatus::kUnavailable) return StreamId{handle.value};
+  if (status == DriverStatus::kStreamCaptureUnsupported) {
+    Error error = driver_error(status, kind_of<StreamGetId>, handle.value);
+    error.code = ErrorCode::kCapturing;  // bind streams before they capture
+    return error;
+  }
   if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<StreamGetId>);
   return get.id;
 }

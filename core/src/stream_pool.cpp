@@ -121,6 +121,15 @@ void StreamPoolCore::shut_down() noexcept {
   // are taken away first, one at a time.
   for (std::int32_t id = 0; id < 32; ++id)
     if ((peers_ >> id & 1u) != 0) report_failed(set_peer_access({id}, Access::kNone));
+  // A pool that is destroyed under live blocks was seen to kill the process later, when the last of
+  // them goes: then it stays.
+  const Result<std::uint64_t> used = get(PoolAttribute::kUsedMemCurrent);
+  if (!used.ok() || *used != 0) {
+    Error error = make_error(ErrorCode::kInvalidArgument, "blocks are left: the pool is leaked");
+    error.object = pool_.value;
+    report(FailureKind::kReleaseFailed, error, {}, used.ok() ? *used : 0);
+    return;
+  }
   MemPoolDestroy call{pool_};
   const DriverStatus status = driver_.call(call);
   if (status != DriverStatus::kSuccess)

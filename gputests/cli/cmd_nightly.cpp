@@ -165,6 +165,7 @@ class Night {
     for (std::uint64_t i = 0; i < kStep; ++i) {
       const std::uint64_t index = state_.check_next + i;
       jobs[i].make = [campaign, index] { return prop::campaign_program(*campaign, index); };
+      jobs[i].alone = gpu::needs_process(jobs[i].make());
       jobs[i].program.name = "check-" + std::to_string(index);
       jobs[i].options = prop::campaign_run(*campaign, index);
       jobs[i].options.cells = false;

@@ -96,6 +96,7 @@ int check(const DeviceCheck& work) {
       gpu::Job job;
       const prop::CampaignOptions& campaign = work.campaign;
       job.make = [&campaign, index] { return prop::campaign_program(campaign, index); };
+      job.alone = gpu::needs_process(job.make());
       job.program.name = "check-" + std::to_string(campaign.seed) + "-" + std::to_string(index);
       job.options = prop::campaign_run(campaign, index);
       job.options.cells = false;

@@ -83,6 +83,12 @@ bool from_line(std::string_view line, Outcome& outcome) {
 }
 
 bool needs_process(const prop::Program& program) {
+  const auto has = [&](prop::Verb verb) {
+    return std::any_of(program.statements.begin(), program.statements.end(),
+                       [&](const prop::Statement& s) { return s.verb == verb; });
+  };
+  // What a capture forbids outlasts its stream.
+  if (has(prop::Verb::kBeginCapture) && has(prop::Verb::kDestroy)) return true;
   return std::any_of(
       program.statements.begin(), program.statements.end(), [](const prop::Statement& s) {
         return touches_process(s.verb) || expects_fault(s) || !s.host_function.empty() ||

@@ -152,6 +152,8 @@ DriverStatus run_call(State& state, ThreadId thread, StreamGetCtx& call) {
 DriverStatus run_call(State& state, ThreadId thread, StreamGetId& call) {
   const ResolvedStream found = resolve_stream(state, thread, call.stream);
   if (found.status != DriverStatus::kSuccess) return found.status;
+  // Measured: refused for a stream that captures.
+  if (is_capturing(state, found.number)) return DriverStatus::kStreamCaptureUnsupported;
   call.id = StreamId{found.number + 1};
   return DriverStatus::kSuccess;
 }

@@ -172,11 +172,22 @@ void free_orphan(World& world, const Call& made) {
 /// Blocks that a pool of the library reported as leaked.
 void free_reported_blocks(World& world) {
   for (const FailureReport& report : world.sink.reports) {
-    if (report.kind != FailureKind::kReleaseFailed || !report.ptr) continue;
+    if (report.kind != FailureKind::kReleaseFailed || !report.ptr) continue;  // see leaked_pools
     if (world.oracle().reservation_at(report.ptr.value)) continue;
     MemFree free;
     free.ptr = report.ptr;
     world.harness_call(free);
+  }
+}
+
+/// Pools that were left because they had blocks: those are gone now.
+void destroy_leaked_pools(World& world) {
+  for (const FailureReport& report : world.sink.reports) {
+    if (report.kind != FailureKind::kReleaseFailed || report.ptr || report.error.object == 0)
+      continue;
+    MemPoolDestroy destroy;
+    destroy.pool.value = report.error.object;
+    world.harness_call(destroy);
   }
 }
 
@@ -323,6 +334,7 @@ std::optional<Failure> finish(World& world) {
   free_reported_blocks(world);
   free_raw_objects(world);
   drain(world);
+  destroy_leaked_pools(world);
   trim_device_pools(world);
   drop_all<EventObject>(world, "event");
   drop_all<StreamObject>(world, "stream");

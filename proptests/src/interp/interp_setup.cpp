@@ -28,6 +28,8 @@ Reply do_stream(World& world, const Statement& s) {
   stream.kind = stream_kind(how);
   if (const Size* device = s.value<Size>("device"))
     stream.device = static_cast<std::int32_t>(world.eval(*device));
+  if (stream.device < 0 || static_cast<std::size_t>(stream.device) >= world.free_at_start.size())
+    return Reply::skipped("no device " + std::to_string(stream.device));
   const DeviceScope scope(world, stream.device);
   if (stream.kind == StreamKind::kLegacy) {
     stream.handle = kLegacyStream;
@@ -45,6 +47,7 @@ Reply do_stream(World& world, const Statement& s) {
         how == "blocking" ? Timeline::Kind::kBlocking : Timeline::Kind::kNonBlocking,
         stream.device);
   }
+  (void)bound_stream(world, stream);  // a stream cannot be bound while it captures
   world.bind(name, std::move(stream));
   return Reply::ok();
 }

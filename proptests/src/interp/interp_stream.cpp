@@ -156,6 +156,12 @@ Reply do_stream_destroy(World& world, const Statement& s) {
   // began.
   if (!world.is_capturing(stream.lane))
     if (auto marker = record_marker(world, stream)) world.tails[stream.lane] = std::move(*marker);
+  const auto gate =
+      std::find(world.held.begin(), world.held.end(), world.expand(s.operand<Name>(0)->text));
+  if (gate != world.held.end() && !world.machine->is_model()) {
+    OpenGate open;  // nobody could open it later
+    on_stream(world, stream, open);
+  }
   StreamDestroy destroy;
   const DriverStatus status = on_stream(world, stream, destroy);
   if (status != DriverStatus::kSuccess) return Reply::of(status);
