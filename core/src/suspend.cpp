@@ -100,6 +100,16 @@ Status ResourceCore::settle_copy(Record& record) {
 
 Status ResourceCore::take_backup(Record& record) {
   if (record.size == 0) return {};
+  bool closed = false;
+  {
+    const Lock lock(mutex_);
+    for_each_in_chain(record, [&](const Mapping& mapping) {
+      closed = closed || mapping.chunk->access->entries.count == 0;
+    });
+  }
+  // The driver refuses to copy such memory of a device; of the host, it takes the process down.
+  if (closed)
+    return make_error(ErrorCode::kInvalidArgument, "nobody has access to memory to be backed up");
   record.backup = static_cast<std::uint8_t*>(
       driver_.runtime().host_memory().allocate(record.size, kBackupAlignment));
   if (!record.backup) return host_memory_error(record.size);

@@ -111,6 +111,16 @@ void shadow_copy(World& world, Bytes& to, Bytes& from, const Stamp& op, const Cl
   }
 }
 
+/// Memory of the host that nobody has access to: the process would die of a copy.
+bool is_closed_to_all(const BufferObject& buffer) {
+  const TargetOptions& options = buffer.resource->options;
+  if (options.kind != TargetOptions::Kind::kVmm ||
+      options.vmm.location.type == LocationType::kDevice)
+    return false;
+  return std::any_of(buffer.segments.begin(), buffer.segments.end(),
+                     [](const Segment& segment) { return segment.access.empty(); });
+}
+
 Reply do_copy(World& world, const Statement& s) {
   Bytes to = bytes_of(world, *s.operand<Range>(0));
   if (!to.problem.success()) return to.problem;
@@ -122,6 +132,8 @@ Reply do_copy(World& world, const Statement& s) {
   const auto stream = work_stream(world, s, *to.buffer);
   if (!stream) return no_stream(s);
   if (size == 0) return Reply::ok();
+  if (is_closed_to_all(*to.buffer) || is_closed_to_all(*from.buffer))
+    return Reply::skipped("nobody has access to that memory of the host");
   to.to = to.from + size;
   from.to = from.from + size;
   if (!s.has("unordered")) {
