@@ -108,7 +108,8 @@ class ConformWriter {
   std::vector<Plain> plains_;
   std::vector<std::string> pinned_;
   std::vector<std::string> pools_;
-  bool frees_unsettled_ = false;  // a free on a stream may not have run
+  std::vector<std::string> bounded_;  // pools with a maximal size
+  bool frees_unsettled_ = false;      // a free on a stream may not have run
   std::vector<Block> blocks_;
   bool unsettled_ = false;
   std::string unsettled_on_;  // of the last write: " on s", or empty

@@ -384,7 +384,9 @@ void Follower::report(Divergence divergence) {
 
 void Follower::compare_free(std::int32_t device, std::uint64_t free) {
   const std::lock_guard lock(mutex_);
-  const bool other = std::exchange(other_calls_, false);
+  const bool other = other_calls_;
+  const bool last = static_cast<std::size_t>(device) + 1 == oracle_.config().devices.size();
+  if (last) other_calls_ = false;  // all devices have been asked
   const std::uint64_t wanted =
       oracle_.free_bytes(device) +
       static_cast<std::uint64_t>(own_memory_.empty() ? 0 : own_memory_[device]);

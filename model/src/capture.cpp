@@ -85,7 +85,7 @@ DriverStatus check_null_stream(State& state, std::uint64_t stream) {
 DriverStatus check_context_wait(State& state, std::int32_t device) {
   bool refused = false;
   for (auto& [number, capture] : state.captures) {
-    if (capture.device != device || capture.status != CaptureStatus::kActive) continue;
+    if (capture.device != device) continue;  // an invalidated one forbids until it is ended
     capture.status = CaptureStatus::kInvalidated;
     refused = true;
   }

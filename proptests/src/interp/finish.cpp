@@ -319,6 +319,9 @@ std::optional<Failure> finish(World& world) {
   lift_faults(world);
   use_primary_context(world);
   end_captures(world);
+  ThreadExchangeStreamCaptureMode mode;  // a fault may have kept the library from restoring it
+  mode.mode = CaptureMode::kGlobal;
+  world.harness_call(mode);
   open_gates(world);
   const DriverStatus drained = drain(world);
   if (world.sticky || is_sticky(drained)) {
