@@ -175,7 +175,9 @@ void ConformWriter::map() {
     if (at + memory.size > mapped.at) at = mapped.at + mapped.size;
   if (at + memory.size < place.size && chance(3)) at += pick(place.size - memory.size - at + 1);
   if (at + memory.size > place.size) {
-    if (!place.mapped.empty())
+    // Never over the end of the reservation: the driver takes that, and what lies behind breaks
+    // later.
+    if (!place.mapped.empty() && place.mapped.front().at + memory.size <= place.size)
       line("cuMemMap " + address(place, place.mapped.front().at) + " " + size + " " + handle);
     return;
   }
