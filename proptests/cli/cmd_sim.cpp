@@ -34,6 +34,14 @@ struct SimFlags {
   bool no_python = false;
 };
 
+/// What CLI11 does not see: the library would only print it.
+const char* mistake_in(const SimFlags& flags) {
+  for (const std::string& fault : flags.fail)
+    if (!is_fault(fault)) return "--fail: not a fault";
+  if (!flags.memory.empty() && !is_size(flags.memory)) return "--memory: not a size";
+  return nullptr;
+}
+
 std::vector<std::string> settings_of(const SimFlags& flags) {
   std::vector<std::string> lines{"profile=" + flags.profile, "driver=" + flags.driver,
                                  "devices=" + std::to_string(flags.devices)};
@@ -66,6 +74,10 @@ void sim(const SimFlags& flags) {
   if (sim_library_folder().empty()) {
     std::fprintf(stderr, "granule sim: there is no simulated driver beside this program\n");
     return set_exit_code(kUnfit);
+  }
+  if (const char* mistake = mistake_in(flags)) {
+    std::fprintf(stderr, "granule sim: %s\n", mistake);
+    return set_exit_code(kUsage);
   }
   SimCommand command;
   command.command = flags.command;

@@ -39,6 +39,21 @@ std::string output_of(const std::vector<std::string>& words) {
   return text;
 }
 
+/// "      function  file:line" for the address and each function that it is inlined into; empty if
+/// nobody knows the line.
+std::string lines_of_address(const std::string& module, const std::string& offset) {
+  std::istringstream in(output_of({"addr2line", "-f", "-C", "-i", "-e", module, offset}));
+  std::string out;
+  std::string function;
+  std::string place;
+  while (std::getline(in, function) && std::getline(in, place)) {
+    place = place.substr(0, place.find(' '));
+    if (place.find('?') != std::string::npos) return {};
+    out += "      " + function + "  " + place + "\n";
+  }
+  return out;
+}
+
 std::string joined(const std::vector<std::string>& list) {
   std::string out;
   for (const std::string& item : list) out += (out.empty() ? "" : ",") + item;
@@ -89,10 +104,11 @@ std::string with_lines(const std::string& text) {
         line.back() == ']') {
       const std::string module = line.substr(open + 3, plus - open - 3);
       const std::string offset = line.substr(plus + 1, line.size() - plus - 2);
-      std::string place = output_of({"addr2line", "-e", module, offset});
-      place = place.substr(0, place.find_first_of(" \n"));
-      if (!place.empty() && place.find('?') == std::string::npos)
-        line = line.substr(0, open) + "  " + place;
+      const std::string named = lines_of_address(module, offset);
+      if (!named.empty()) {
+        out += named;
+        continue;
+      }
     }
     out += line + "\n";
   }

@@ -199,11 +199,17 @@ std::vector<Object> Ledger::leaks(std::uint64_t after) const {
   for (std::size_t i = 0; i < kKinds; ++i) {
     if (!counts_as_leak(static_cast<ObjectKind>(i))) continue;
     for (const auto& [value, object] : objects_[i])
-      if (object.number > after) found.push_back(object);
+      if (object.number > after && !object.told) found.push_back(object);
   }
   std::sort(found.begin(), found.end(),
             [](const Object& a, const Object& b) { return a.number < b.number; });
   return found;
+}
+
+void Ledger::forget(std::uint64_t after) {
+  const std::lock_guard lock(mutex_);
+  for (Objects& objects : objects_)
+    for (auto& [value, object] : objects) object.told = object.told || object.number > after;
 }
 
 bool Ledger::holds_primary(std::int32_t device) const {

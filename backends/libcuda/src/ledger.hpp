@@ -22,6 +22,7 @@ struct Object {
   std::uint64_t number = 0;  // of its making, from 1
   CallKind call{};           // that made it
   SiteId site = 0;
+  bool told = false;  // as a leak
 };
 
 /// Objects by kind and value. Thread-safe. A dropping call takes its objects out before it is made
@@ -39,6 +40,8 @@ class Ledger {
 
   /// All objects in order of making; those of kinds that end with the process are left out.
   std::vector<Object> leaks(std::uint64_t after = 0) const;
+  /// Objects younger than that are no leaks any more: somebody was told.
+  void forget(std::uint64_t after);
   /// Whether the primary context of a device is retained.
   bool holds_primary(std::int32_t device) const;
   /// The number of the object made last.

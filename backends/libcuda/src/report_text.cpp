@@ -37,6 +37,7 @@ std::string site_text(const Site& site) {
     if (left-- == 0) break;
     text += "      " + (frame.function.empty() ? "?" : frame.function) + "  [" + frame.module +
             "+" + hex(frame.offset) + "]\n";
+    if (frame.function == "main") break;
   }
   return text;
 }

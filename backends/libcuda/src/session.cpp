@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -41,8 +42,12 @@ std::string option_text() {
   return text != nullptr ? text : "";
 }
 
-/// Calls that drop something, by name of what a refusal of theirs means.
+/// Calls that act on what the client believes to hold, by name of what a refusal of theirs means.
+/// Those that ask for something new are not here: trying is no misuse.
 const char* refusal_of(const Call& call) {
+  if (std::holds_alternative<MemMap>(call)) return "bad_map";
+  if (std::holds_alternative<MemSetAccess>(call)) return "bad_access";
+  if (std::holds_alternative<MemRetainAllocationHandle>(call)) return "bad_retain";
   if (std::holds_alternative<MemUnmap>(call)) return "bad_unmap";
   if (std::holds_alternative<MemAddressFree>(call)) return "bad_address_free";
   if (std::holds_alternative<MemRelease>(call)) return "bad_release";
@@ -175,9 +180,10 @@ void Session::after_call(const Call& call, DriverStatus status, bool injected) {
   if (status == DriverStatus::kWouldBlock)
     found.push_back({"hang", "a wait that nothing in the process ended: given up"});
   const char* refusal = refusal_of(call);
-  const bool judged = status == DriverStatus::kInvalidValue ||
-                      status == DriverStatus::kInvalidHandle ||
-                      status == DriverStatus::kInvalidContext;
+  const bool judged =
+      status == DriverStatus::kInvalidValue || status == DriverStatus::kInvalidHandle ||
+      status == DriverStatus::kInvalidContext ||
+      (status == DriverStatus::kNotSupported && std::holds_alternative<MemMap>(call));
   if (found.empty() && refusal != nullptr && judged && !injected && initialized())
     found.push_back({refusal, trace::to_text(call) + " => " + std::string(name_of(status))});
   if (found.empty() && !injected && !options_.points) return;
@@ -225,6 +231,14 @@ bool Session::add_fault(const std::string& text) {
 
 void Session::clear_faults() {
   if (faults_) faults_->clear();
+}
+
+void Session::mark_reported(std::uint64_t objects_after, std::uint64_t misuse_after) {
+  ledger_.forget(objects_after);
+  const std::lock_guard lock(mutex_);
+  misuse_.erase(std::remove_if(misuse_.begin(), misuse_.end(),
+                               [&](const FoundMisuse& one) { return one.number > misuse_after; }),
+                misuse_.end());
 }
 
 std::uint64_t Session::last_misuse() const {

@@ -71,6 +71,8 @@ class Session {
   void clear_faults();
   std::uint64_t last_object() const { return ledger_.last_number(); }
   std::uint64_t last_misuse() const;
+  /// What is younger was reported to the program itself: the final report leaves it out.
+  void mark_reported(std::uint64_t objects_after, std::uint64_t misuse_after);
 
  private:
   Session();
