@@ -1,10 +1,13 @@
 // granule sim: runs a command on the simulated driver and says what it leaked and misused.
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <granule/prop/text.hpp>
 
 #include "command.hpp"
 #include "sim_print.hpp"
@@ -33,6 +36,18 @@ struct SimFlags {
   bool preload = false;
   bool no_python = false;
 };
+
+bool is_fault(const std::string& text) {
+  return text.rfind("host_alloc", 0) != 0 &&
+         prop::parse("granule 1\nfail " + text + "\n", "--fail").ok();
+}
+
+bool is_size(const std::string& text) {
+  const std::size_t end = text.find_first_not_of("0123456789");
+  const std::string unit = end == std::string::npos ? "" : text.substr(end);
+  return end != 0 && !text.empty() &&
+         (unit.empty() || unit == "KiB" || unit == "MiB" || unit == "GiB" || unit == "TiB");
+}
 
 /// What CLI11 does not see: the library would only print it.
 const char* mistake_in(const SimFlags& flags) {

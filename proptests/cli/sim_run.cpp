@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "granule-sim-XXXXXX").string();
+    std::string pattern = (fs::temp_directory_path() / ("granule-sim-" + std::string(6, 'X'))).string();
     if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
   }
   ~TemporaryFolder() {

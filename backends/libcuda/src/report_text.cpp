@@ -29,10 +29,15 @@ std::string hex(std::uint64_t value) {
 
 std::string site_text(const Site& site) {
   std::string text;
-  for (std::size_t i = 0; i < site.python_count; ++i)
-    text += "      " + *site.python[i].file + ":" + std::to_string(site.python[i].line) + " in " +
-            *site.python[i].function + "\n";
-  std::size_t left = site.python_count != 0 ? 3 : 12;
+  // From the driver call out to the user's code, and two frames of that.
+  std::size_t own = 0;
+  for (std::size_t i = 0; i < site.python_count && own < 3; ++i) {
+    const PythonFrame& frame = site.python[i];
+    text +=
+        "      " + *frame.file + ":" + std::to_string(frame.line) + " in " + *frame.function + "\n";
+    if (own != 0 || !is_installed(*frame.file)) ++own;
+  }
+  std::size_t left = site.python_count != 0 ? 1 : 12;
   for (const NamedFrame& frame : name_frames(site)) {
     if (left-- == 0) break;
     text += "      " + (frame.function.empty() ? "?" : frame.function) + "  [" + frame.module +

@@ -45,13 +45,13 @@ const void* own_base() {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+}  // namespace
+
 bool is_installed(const std::string& file) {
   return file.find("site-packages/") != std::string::npos ||
          file.find("dist-packages/") != std::string::npos ||
          file.find("/lib/python") != std::string::npos || (!file.empty() && file[0] == '<');
 }
-
-}  // namespace
 
 const std::string* interned(const char* text) {
   static std::mutex mutex;

@@ -60,6 +60,9 @@ std::vector<NamedFrame> name_frames(const Site& site);
 /// package ("leak.py:7"), else the first C frame ("chunk_create" or "app+0x1234").
 std::string short_name(const Site& site);
 
+/// Whether Python code lies in an installed package, not in what the user writes.
+bool is_installed(const std::string& file);
+
 /// Fills in the Python frames; does nothing where no interpreter runs.
 void capture_python(Site& site);
 /// One copy of each string, for ever.

@@ -98,16 +98,16 @@ TEST(Sim, TheSweepFindsTheMissingUndoAndPrintsItsProgram) {
 
 TEST(Sim, SmallMemoryRunsOut) {
   // Three chunks of 2 MiB, of a device that can give one.
-  const Ran ran = sim("--memory 64MiB --fail 'cuMemCreate nth=3 with CUDA_ERROR_OUT_OF_MEMORY' " +
-                      kCareful);
+  const Ran ran =
+      sim("--memory 64MiB --fail 'cuMemCreate nth=3 with CUDA_ERROR_OUT_OF_MEMORY' " + kCareful);
   EXPECT_EQ(ran.exit_code, 1) << ran.output;
 }
 
 TEST(Sim, EveryDriverIsFineWithARightProgram) {
   for (const char* driver : {"exact", "portable", "adversarial"})
     for (const char* profile : {"h200", "a100", "laptop"}) {
-      const Ran ran = sim(std::string("--driver ") + driver + " --profile " + profile + " " +
-                          kCareless);
+      const Ran ran =
+          sim(std::string("--driver ") + driver + " --profile " + profile + " " + kCareless);
       EXPECT_EQ(ran.exit_code, 0) << driver << " " << profile << "\n" << ran.output;
     }
 }
