@@ -107,6 +107,18 @@ void sim(const SimFlags& flags) {
   set_exit_code(static_cast<ExitCode>(flags.report_only && result == kViolated ? kClean : result));
 }
 
+/// What sim and watch share.
+void add_report_flags(CLI::App& command, SimFlags& flags) {
+  command.add_option("--record", flags.record,
+                     "Write the driver calls as a program for `granule replay`");
+  command.add_option("--suppress", flags.suppress, "A file of ids that are no findings");
+  command.add_option("--json", flags.json, "Write the report as JSON to this file (- for stdout)");
+  command.add_flag("--report-only", flags.report_only, "Findings do not change the exit code");
+  command.add_flag("--preload", flags.preload,
+                   "Use LD_PRELOAD too, for programs that name their own libcuda");
+  command.add_flag("--no-python", flags.no_python, "Do not ask the interpreter for its frames");
+}
+
 void add_sim(CLI::App& app) {
   auto flags = std::make_shared<SimFlags>();
   CLI::App* command =
@@ -127,17 +139,9 @@ void add_sim(CLI::App& app) {
   command->add_flag("--sweep-all", flags->sweep_all,
                     "The same with the calls that give something back failing too");
   command->add_option("--sweep-timeout", flags->sweep_timeout, "Seconds for one run of a sweep");
-  command->add_option("--record", flags->record,
-                      "Write the driver calls as a program for `granule replay`");
-  command->add_option("--suppress", flags->suppress, "A file of ids that are no findings");
-  command->add_option("--json", flags->json,
-                      "Write the report as JSON to this file (- for stdout)");
   command->add_option("--hang-after", flags->hang_after,
                       "Milliseconds after which a wait that nothing ends is given up (10000)");
-  command->add_flag("--report-only", flags->report_only, "Findings do not change the exit code");
-  command->add_flag("--preload", flags->preload,
-                    "Use LD_PRELOAD too, for programs that name their own libcuda");
-  command->add_flag("--no-python", flags->no_python, "Do not ask the interpreter for its frames");
+  add_report_flags(*command, *flags);
   command->footer(
       "Exit code 42 if something leaked or was misused, else the command's own. A suppression\n"
       "file has an id on each line, with * for any characters: leak.handle@leak.py:*\n"
@@ -152,7 +156,39 @@ void add_sim(CLI::App& app) {
   });
 }
 
+void watch(const SimFlags& flags) {
+  const std::string real = real_driver_path();
+  if (sim_library_folder().empty() || real.empty()) {
+    std::fprintf(stderr, "granule watch: %s\n",
+                 real.empty() ? "no NVIDIA driver is installed (use granule sim without one)"
+                              : "there is no library beside this program");
+    return set_exit_code(kUnfit);
+  }
+  SimCommand command;
+  command.command = flags.command;
+  command.preload = flags.preload;
+  command.settings = settings_of(flags);
+  command.settings.push_back("real=" + real);
+  run_once(flags, command);
+}
+
+void add_watch(CLI::App& app) {
+  auto flags = std::make_shared<SimFlags>();
+  CLI::App* command = app.add_subcommand(
+      "watch", "Run a CUDA program on the real driver and say what it leaked and misused");
+  command->add_option("COMMAND", flags->command, "The program and its arguments, after --")
+      ->required();
+  command->add_option("--fail", flags->fail, "A fault, as for granule sim");
+  add_report_flags(*command, *flags);
+  command->footer(
+      "The calls that make or drop memory, mappings, handles and pools pass through the checker;\n"
+      "all others go straight to the driver. Misuse that only the model can judge (unordered\n"
+      "frees, use of what is not mapped) is not reported. Works for the CUDA runtime, too.");
+  command->callback([flags] { watch(*flags); });
+}
+
 const Command command(70, add_sim);
+const Command watch_command(71, add_watch);
 
 }  // namespace
 }  // namespace granule::cli

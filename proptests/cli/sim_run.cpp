@@ -8,7 +8,9 @@
 #include <fstream>
 #include <thread>
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +25,8 @@ namespace fs = std::filesystem;
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / ("granule-sim-" + std::string(6, 'X'))).string();
+    std::string pattern =
+        (fs::temp_directory_path() / ("granule-sim-" + std::string(6, 'X'))).string();
     if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
   }
   ~TemporaryFolder() {
@@ -126,6 +129,16 @@ std::string sim_library_folder() {
     if (fs::exists(folder / "libcuda.so.1", error)) return folder.string();
   }
   return {};
+}
+
+std::string real_driver_path() {
+  void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) return {};
+  link_map* map = nullptr;
+  std::string path;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr) path = map->l_name;
+  dlclose(library);
+  return path;
 }
 
 SimOutcome run_simulated(const SimCommand& command) {

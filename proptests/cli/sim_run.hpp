@@ -47,6 +47,8 @@ struct SimOutcome {
 
 /// The folder of our libcuda.so.1; empty if there is none beside this program.
 std::string sim_library_folder();
+/// Where the system's libcuda.so.1 lies; empty if there is none.
+std::string real_driver_path();
 SimOutcome run_simulated(const SimCommand& command);
 
 }  // namespace granule::cli

@@ -1,9 +1,12 @@
-// Where this library is put together: the reference model as the driver. The only file that sees
-// the model.
+// Where this library is put together: the reference model as the driver, or the real one. The only
+// file that sees either.
+#include <dlfcn.h>
+
 #include <mutex>
 #include <new>
 #include <utility>
 
+#include <granule/backends/cuda.hpp>
 #include <granule/model/model.hpp>
 
 #include "driver.hpp"
@@ -42,6 +45,33 @@ class SimulatedDriver final : public Driver {
   model::ModelBackend model_;
 };
 
+/// The real driver; what its client does wrong shows in its answers alone.
+class WatchedDriver final : public Driver {
+ public:
+  explicit WatchedDriver(std::unique_ptr<cuda::CudaBackend> cuda) : cuda_(std::move(cuda)) {}
+  DriverStatus execute(Call& call) noexcept override { return cuda_->execute(call); }
+  std::vector<Misuse> take_misuse() override { return {}; }
+
+ private:
+  std::unique_ptr<cuda::CudaBackend> cuda_;
+};
+
+std::unique_ptr<Driver> watch_driver(const Options& options, std::string& why) {
+  // First so that its own symbols come before ours in its eyes; it stays loaded.
+  if (dlopen(options.real.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND) == nullptr) {
+    why = dlerror();
+    return nullptr;
+  }
+  cuda::Options real;
+  real.library = options.real.c_str();
+  real.initialise = false;
+  real.guard = false;
+  auto opened = cuda::CudaBackend::open(real);
+  if (opened.ok()) return std::make_unique<WatchedDriver>(std::move(*opened));
+  why = to_string(opened.error());
+  return nullptr;
+}
+
 model::Config config_of(const Options& options) {
   model::Config config;
   const Profile& profile = profile_named(options.profile);
@@ -69,10 +99,7 @@ model::Config config_of(const Options& options) {
 }  // namespace
 
 std::unique_ptr<Driver> make_driver(const Options& options, std::string& why) {
-  if (options.watch) {
-    why = "the real driver cannot be watched by this build";
-    return nullptr;
-  }
+  if (options.watch) return watch_driver(options, why);
   return std::make_unique<SimulatedDriver>(config_of(options));
 }
 

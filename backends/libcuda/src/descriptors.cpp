@@ -57,7 +57,9 @@ int find_open(const Open& open) {
 int open_descriptor(Descriptor driver) {
   Open open;
   open.driver = driver;
-  open.descriptor = memfd_create("granule-export", MFD_CLOEXEC);
+  // A real driver's is real already.
+  const bool real = Session::get().options().watch;
+  open.descriptor = real ? driver.value : memfd_create("granule-export", MFD_CLOEXEC);
   struct stat facts {};
   if (open.descriptor < 0 || fstat(open.descriptor, &facts) != 0) return -1;
   open.device = facts.st_dev;
@@ -69,6 +71,7 @@ int open_descriptor(Descriptor driver) {
 }
 
 Descriptor model_descriptor(int descriptor) {
+  if (Session::get().options().watch) return Descriptor{descriptor};
   const std::lock_guard lock(mutex);
   for (const Open& open : all())
     if (is_same(descriptor, open)) return open.driver;
@@ -94,7 +97,8 @@ void look_for_closed_descriptors() {
   for (const Descriptor descriptor : closed) {
     CloseDescriptor call;
     call.descriptor = descriptor;
-    submit(call);
+    // A real one is closed already.
+    Session::get().options().watch ? Session::get().drop(call) : static_cast<void>(submit(call));
   }
 }
 

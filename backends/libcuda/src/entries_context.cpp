@@ -60,7 +60,7 @@ GRANULE_ENTRY(cuCtxDestroy_v2)(abi::Context context) {
   call.context = handle_of(context);
   return submit(call);
 }
-GRANULE_ENTRY(cuCtxDestroy)(abi::Context context) { return cuCtxDestroy_v2(context); }
+GRANULE_ENTRY(cuCtxDestroy)(abi::Context context) { return GRANULE_CALL(cuCtxDestroy_v2)(context); }
 
 GRANULE_ENTRY(cuCtxGetCurrent)(abi::Context* context) {
   if (const abi::Result not_ready = ready_for(context)) return not_ready;
@@ -76,21 +76,25 @@ GRANULE_ENTRY(cuCtxPushCurrent_v2)(abi::Context context) {
   call.context = handle_of(context);
   return submit(call);
 }
-GRANULE_ENTRY(cuCtxPushCurrent)(abi::Context context) { return cuCtxPushCurrent_v2(context); }
+GRANULE_ENTRY(cuCtxPushCurrent)(abi::Context context) {
+  return GRANULE_CALL(cuCtxPushCurrent_v2)(context);
+}
 GRANULE_ENTRY(cuCtxPopCurrent_v2)(abi::Context* context) {
   CtxPopCurrent call;
   const abi::Result result = submit(call);
   if (result == kOk && context != nullptr) *context = context_of(call.context);
   return result;
 }
-GRANULE_ENTRY(cuCtxPopCurrent)(abi::Context* context) { return cuCtxPopCurrent_v2(context); }
+GRANULE_ENTRY(cuCtxPopCurrent)(abi::Context* context) {
+  return GRANULE_CALL(cuCtxPopCurrent_v2)(context);
+}
 
 GRANULE_ENTRY(cuCtxGetDevice)(abi::Device* device) {
   if (const abi::Result not_ready = ready_for(device)) return not_ready;
   return submit_for(CtxGetDevice{}, device, [](const auto& c) { return c.device.value; });
 }
 GRANULE_ENTRY(cuCtxGetDevice_v2)(abi::Device* device, abi::Context context) {
-  if (context == nullptr) return cuCtxGetDevice(device);
+  if (context == nullptr) return GRANULE_CALL(cuCtxGetDevice)(device);
   if (const abi::Result not_ready = ready_for(device)) return not_ready;
   CtxPushCurrent push;
   push.context = handle_of(context);
@@ -108,10 +112,10 @@ GRANULE_ENTRY(cuCtxSynchronize)() {
   return submit(call);
 }
 GRANULE_ENTRY(cuCtxSynchronize_v2)(abi::Context context) {
-  if (context == nullptr) return cuCtxSynchronize();
-  if (const abi::Result bad = cuCtxPushCurrent_v2(context)) return bad;
-  const abi::Result result = cuCtxSynchronize();
-  cuCtxPopCurrent_v2(nullptr);
+  if (context == nullptr) return GRANULE_CALL(cuCtxSynchronize)();
+  if (const abi::Result bad = GRANULE_CALL(cuCtxPushCurrent_v2)(context)) return bad;
+  const abi::Result result = GRANULE_CALL(cuCtxSynchronize)();
+  GRANULE_CALL(cuCtxPopCurrent_v2)(nullptr);
   return result;
 }
 
@@ -189,7 +193,7 @@ GRANULE_ENTRY(cuDevicePrimaryCtxRelease_v2)(abi::Device device) {
   return submit(call);
 }
 GRANULE_ENTRY(cuDevicePrimaryCtxRelease)(abi::Device device) {
-  return cuDevicePrimaryCtxRelease_v2(device);
+  return GRANULE_CALL(cuDevicePrimaryCtxRelease_v2)(device);
 }
 GRANULE_ENTRY(cuDevicePrimaryCtxReset_v2)(abi::Device device) {
   DevicePrimaryCtxReset call;
@@ -197,7 +201,7 @@ GRANULE_ENTRY(cuDevicePrimaryCtxReset_v2)(abi::Device device) {
   return submit(call);
 }
 GRANULE_ENTRY(cuDevicePrimaryCtxReset)(abi::Device device) {
-  return cuDevicePrimaryCtxReset_v2(device);
+  return GRANULE_CALL(cuDevicePrimaryCtxReset_v2)(device);
 }
 GRANULE_ENTRY(cuDevicePrimaryCtxSetFlags_v2)(abi::Device device, unsigned flags) {
   if (const abi::Result not_ready = ready()) return not_ready;
@@ -207,7 +211,7 @@ GRANULE_ENTRY(cuDevicePrimaryCtxSetFlags_v2)(abi::Device device, unsigned flags)
   return (flags & ~0xffu) != 0 ? kBadValue : kOk;
 }
 GRANULE_ENTRY(cuDevicePrimaryCtxSetFlags)(abi::Device device, unsigned flags) {
-  return cuDevicePrimaryCtxSetFlags_v2(device, flags);
+  return GRANULE_CALL(cuDevicePrimaryCtxSetFlags_v2)(device, flags);
 }
 GRANULE_ENTRY(cuDevicePrimaryCtxGetState)(abi::Device device, unsigned* flags, int* active) {
   if (const abi::Result not_ready = ready()) return not_ready;

@@ -39,7 +39,7 @@ GRANULE_ENTRY(cuEventDestroy_v2)(abi::Event event) {
   if (result == kOk) forget_event(value_of(event));
   return result;
 }
-GRANULE_ENTRY(cuEventDestroy)(abi::Event event) { return cuEventDestroy_v2(event); }
+GRANULE_ENTRY(cuEventDestroy)(abi::Event event) { return GRANULE_CALL(cuEventDestroy_v2)(event); }
 
 GRANULE_ENTRY(cuEventRecord)(abi::Event event, abi::Stream stream) {
   return record(event, stream, 0);
@@ -74,7 +74,7 @@ GRANULE_ENTRY(cuEventElapsedTime_v2)(float* ms, abi::Event start, abi::Event end
   return kOk;
 }
 GRANULE_ENTRY(cuEventElapsedTime)(float* ms, abi::Event start, abi::Event end) {
-  return cuEventElapsedTime_v2(ms, start, end);
+  return GRANULE_CALL(cuEventElapsedTime_v2)(ms, start, end);
 }
 
 }  // namespace granule::libcuda

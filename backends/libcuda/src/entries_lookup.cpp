@@ -4,7 +4,6 @@
 #include <unordered_map>
 
 #include "entry.hpp"
-#include "refusal.hpp"
 #include "symbols.hpp"
 
 namespace granule::libcuda {
@@ -35,13 +34,28 @@ const Symbol* newest(std::string_view name, int version, bool per_thread, bool& 
   return best;
 }
 
+/// What the real driver hands out, for names that are not watched.
+bool ask_real(const char* name, void** out, int version, std::uint64_t flags, int* why,
+              abi::Result& result) {
+  static const auto real =
+      reinterpret_cast<abi::GetProcAddressV2>(real_symbol("cuGetProcAddress_v2"));
+  if (real == nullptr) return false;
+  result = real(name, out, version, flags, why);
+  return true;
+}
+
 abi::Result look_up(const char* name, void** out, int version, std::uint64_t flags, int* why) {
   if (name == nullptr || out == nullptr || flags > 2) return kBadValue;
   bool any = false;
   const Symbol* found = nullptr;
   if (flags == abi::kProcAddressPerThreadStream) found = newest(name, version, true, any);
   if (found == nullptr) found = newest(name, version, false, any);
-  *out = found != nullptr ? found->address : nullptr;
+  if (Session::get().options().watch && (found == nullptr || !is_watched(found->symbol))) {
+    abi::Result result = kOk;
+    int ignored = 0;
+    if (ask_real(name, out, version, flags, why != nullptr ? why : &ignored, result)) return result;
+  }
+  *out = found != nullptr ? found->exported : nullptr;
   const int result = found != nullptr ? abi::kProcAddressFound
                      : any            ? abi::kProcAddressVersionNotSufficient
                                       : abi::kProcAddressNotFound;
@@ -53,8 +67,6 @@ abi::Result look_up(const char* name, void** out, int version, std::uint64_t fla
 }
 
 }  // namespace
-
-int refuse(const char* symbol) noexcept { return unsupported(symbol); }
 
 GRANULE_ENTRY(cuGetProcAddress)
 (const char* name, void** out, int version, std::uint64_t flags) {

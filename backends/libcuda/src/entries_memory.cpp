@@ -99,9 +99,9 @@ GRANULE_ENTRY(cuMemGetAddressRange_v2)
 
 // The forms of 2007 with 32-bit sizes: programs that look the bare names up mean today's.
 GRANULE_ENTRY(cuMemAlloc)(abi::DevicePtr* ptr, std::size_t size) { return allocate(ptr, size); }
-GRANULE_ENTRY(cuMemFree)(abi::DevicePtr ptr) { return cuMemFree_v2(ptr); }
+GRANULE_ENTRY(cuMemFree)(abi::DevicePtr ptr) { return GRANULE_CALL(cuMemFree_v2)(ptr); }
 GRANULE_ENTRY(cuMemGetInfo)(std::size_t* free, std::size_t* total) {
-  return cuMemGetInfo_v2(free, total);
+  return GRANULE_CALL(cuMemGetInfo_v2)(free, total);
 }
 GRANULE_ENTRY(cuMemGetAddressRange)
 (abi::DevicePtr* base, std::size_t* size, abi::DevicePtr ptr) {

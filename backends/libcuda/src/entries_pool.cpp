@@ -131,7 +131,7 @@ GRANULE_ENTRY(cuMemGetDefaultMemPool)
   if (location == nullptr || type != 1) return kBadValue;
   if (location->type != static_cast<int>(LocationType::kDevice))
     return unsupported("cuMemGetDefaultMemPool of the host");
-  return cuDeviceGetDefaultMemPool(pool, location->id);
+  return GRANULE_CALL(cuDeviceGetDefaultMemPool)(pool, location->id);
 }
 GRANULE_ENTRY(cuMemGetMemPool)
 (abi::MemoryPool* pool, const abi::MemLocation* location, int type) {
@@ -139,7 +139,7 @@ GRANULE_ENTRY(cuMemGetMemPool)
   if (location == nullptr || type != 1) return kBadValue;
   if (location->type != static_cast<int>(LocationType::kDevice))
     return unsupported("cuMemGetMemPool of the host");
-  return cuDeviceGetMemPool(pool, location->id);
+  return GRANULE_CALL(cuDeviceGetMemPool)(pool, location->id);
 }
 GRANULE_ENTRY(cuMemSetMemPool)
 (const abi::MemLocation* location, int type, abi::MemoryPool pool) {
@@ -147,7 +147,7 @@ GRANULE_ENTRY(cuMemSetMemPool)
   if (type != 1) return kBadValue;
   if (location->type != static_cast<int>(LocationType::kDevice))
     return unsupported("cuMemSetMemPool of the host");
-  return cuDeviceSetMemPool(location->id, pool);
+  return GRANULE_CALL(cuDeviceSetMemPool)(location->id, pool);
 }
 
 }  // namespace granule::libcuda

@@ -49,7 +49,9 @@ GRANULE_ENTRY(cuStreamDestroy_v2)(abi::Stream stream) {
   call.stream = {value_of(stream)};
   return submit(call);
 }
-GRANULE_ENTRY(cuStreamDestroy)(abi::Stream stream) { return cuStreamDestroy_v2(stream); }
+GRANULE_ENTRY(cuStreamDestroy)(abi::Stream stream) {
+  return GRANULE_CALL(cuStreamDestroy_v2)(stream);
+}
 
 GRANULE_ENTRY(cuStreamQuery)(abi::Stream stream) {
   StreamQuery call;
@@ -77,7 +79,7 @@ GRANULE_ENTRY(cuStreamGetCtx)(abi::Stream stream, abi::Context* context) {
                     [](const auto& c) { return pointer_of<abi::Context>(c.context.value); });
 }
 GRANULE_ENTRY(cuStreamGetCtx_v2)(abi::Stream stream, abi::Context* context, void** green) {
-  const abi::Result result = cuStreamGetCtx(stream, context);
+  const abi::Result result = GRANULE_CALL(cuStreamGetCtx)(stream, context);
   if (result == kOk && green != nullptr) *green = nullptr;
   return result;
 }
@@ -137,7 +139,7 @@ GRANULE_ENTRY(cuStreamGetCaptureInfo_v3)
 (abi::Stream stream, int* status, unsigned long long* id, abi::Graph* graph, const void** nodes,
  const void** edges, std::size_t* count) {
   if (edges != nullptr) *edges = nullptr;
-  return cuStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count);
+  return GRANULE_CALL(cuStreamGetCaptureInfo_v2)(stream, status, id, graph, nodes, count);
 }
 GRANULE_ENTRY(cuStreamBeginCapture_v2)(abi::Stream stream, int mode) {
   StreamBeginCapture call;
@@ -146,7 +148,7 @@ GRANULE_ENTRY(cuStreamBeginCapture_v2)(abi::Stream stream, int mode) {
   return submit(call);
 }
 GRANULE_ENTRY(cuStreamBeginCapture)(abi::Stream stream) {
-  return cuStreamBeginCapture_v2(stream, 0);
+  return GRANULE_CALL(cuStreamBeginCapture_v2)(stream, 0);
 }
 GRANULE_ENTRY(cuStreamEndCapture)(abi::Stream stream, abi::Graph* graph) {
   if (const abi::Result not_ready = ready_for(graph)) return not_ready;

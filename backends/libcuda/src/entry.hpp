@@ -10,11 +10,15 @@
 #include <granule/backends/driver_abi.hpp>
 
 #include "more_abi.hpp"
+#include "per_thread.hpp"
 #include "session.hpp"
 
-/// Begins the definition of an exported entry point.
+/// Begins the definition of an entry point. The exported symbol of that name leads here, or to the
+/// real driver (symbols.cpp).
 #define GRANULE_ENTRY(name) \
-  extern "C" __attribute__((visibility("default"))) ::granule::abi::Result name
+  extern "C" __attribute__((visibility("hidden"))) ::granule::abi::Result granule_entry_##name
+/// Calls another entry point.
+#define GRANULE_CALL(name) granule_entry_##name
 
 namespace granule::libcuda {
 
@@ -66,9 +70,6 @@ inline abi::Result unsupported(const char* name) noexcept {
   Session::get().note_unsupported(name);
   return Session::get().initialized() ? kUnsupported : kNotInit;
 }
-
-/// Whether null streams mean the calling thread's own: set by the _ptsz and _ptds entry points.
-inline thread_local bool null_is_per_thread = false;
 
 inline StreamHandle stream_of(abi::Stream stream) noexcept {
   const auto value = reinterpret_cast<std::uint64_t>(stream);

@@ -89,15 +89,15 @@ bool set_option(Options& options, std::string_view key, std::string_view value) 
   for (const auto& [name, text] :
        {std::pair<std::string_view, std::string*>{"report", &options.report},
         {"record", &options.record},
+        {"real", &options.real},
         {"suppress", &options.suppress}}) {
     if (key != name) continue;
     *text = value;
+    options.watch = !options.real.empty();
     return true;
   }
-  for (const auto& [name, flag] :
-       {std::pair<std::string_view, bool*>{"python", &options.python}, {"watch", &options.watch}}) {
-    if (key != name) continue;
-    *flag = value != "0";
+  if (key == "python") {
+    options.python = value != "0";
     return true;
   }
   return false;

@@ -26,6 +26,7 @@ struct Options {
   bool points = false;                 // list the calls that a sweep can fail
   bool all_points = false;             // those that give something back too
   bool watch = false;                  // the real driver behind, not the model
+  std::string real;                    // path of the real driver, to watch
   std::string report;                  // folder for report.PID.json; empty: text on stderr
   std::string record;                  // file for the calls that were made
   std::string suppress;                // file of ids that are no findings

@@ -45,6 +45,8 @@ class Session {
   const Profile& profile() const { return profile_named(options_.profile); }
   const Options& options() const { return options_; }
 
+  /// Enters in the ledger that a call's objects are gone, without making it.
+  void drop(const Call& call) { ledger_.take_dropped(call); }
   /// Whether the client holds the device's primary context.
   bool primary_retained(int device) const { return ledger_.holds_primary(device); }
   /// A call that nothing here implements was made.
