@@ -25,6 +25,7 @@ struct Options {
   bool python = true;                  // ask the interpreter for the creating line
   bool points = false;                 // list the calls that a sweep can fail
   bool all_points = false;             // those that give something back too
+  bool silent = false;                 // no report: another library watches this one
   bool watch = false;                  // the real driver behind, not the model
   std::string real;                    // path of the real driver, to watch
   std::string report;                  // folder for report.PID.json; empty: text on stderr

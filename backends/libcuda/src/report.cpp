@@ -92,7 +92,7 @@ Report make_report(Session& session, std::uint64_t leaks_after, std::uint64_t mi
 void write_final_report() noexcept {
   try {
     Session& session = Session::get();
-    if (!session.initialized()) return;
+    if (!session.initialized() || session.options().silent) return;
     look_for_closed_descriptors();
     const Report report = make_report(session);
     const Options& options = session.options();

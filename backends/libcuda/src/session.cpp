@@ -1,6 +1,8 @@
 // Executing calls: faults, patience, ledger, findings.
 #include "session.hpp"
 
+#include <dlfcn.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,6 +42,32 @@ class Witness final : public Backend {
 std::string option_text() {
   const char* text = std::getenv("GRANULE_SIM");
   return text != nullptr ? text : "";
+}
+
+/// The file that this library was loaded from.
+std::string own_path() {
+  Dl_info info{};
+  static const int here = 0;
+  char path[PATH_MAX];
+  if (dladdr(&here, &info) == 0 || realpath(info.dli_fname, path) == nullptr) return {};
+  return path;
+}
+
+/// A library that is named as the real driver and is this very one stands in for it: it simulates,
+/// and leaves faults and reports to the one that watches it.
+Options chosen_options() {
+  Options options = parse_options(option_text());
+  char real[PATH_MAX];
+  if (!options.watch || realpath(options.real.c_str(), real) == nullptr || own_path() != real)
+    return options;
+  Options stand_in;
+  stand_in.profile = options.profile;
+  stand_in.memory = options.memory;
+  stand_in.devices = options.devices;
+  stand_in.driver = options.driver;
+  stand_in.python = false;
+  stand_in.silent = true;
+  return stand_in;
 }
 
 /// Calls that act on what the client believes to hold, by name of what a refusal of theirs means.
@@ -87,7 +115,7 @@ Session& Session::get() {
   return *session;
 }
 
-Session::Session() : options_(parse_options(option_text())), pid_(static_cast<int>(getpid())) {
+Session::Session() : options_(chosen_options()), pid_(static_cast<int>(getpid())) {
   for (const std::string& error : options_.errors)
     std::fprintf(stderr, "granule sim: not understood: %s\n", error.c_str());
   std::string why;

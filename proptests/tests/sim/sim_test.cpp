@@ -112,6 +112,31 @@ TEST(Sim, EveryDriverIsFineWithARightProgram) {
     }
 }
 
+/// granule watch where the driver of the system is a copy of the simulated one.
+Ran watch(const std::string& arguments) {
+  const std::string folder = scratch("real-driver");
+  run("mkdir -p " + folder + " && cp -L " GRANULE_DRIVER " " + folder + "/libcuda.so.1");
+  return run("LD_LIBRARY_PATH=" + folder + " " GRANULE_COMMAND " watch " + arguments);
+}
+
+TEST(Watch, ReportsWhatPassesToTheDriverBehind) {
+  const Ran right = watch(kCareless);
+  EXPECT_EQ(right.exit_code, 0) << right.output;
+  EXPECT_TRUE(has(right, "ok\n")) << right.output;
+  EXPECT_TRUE(has(right, "0 leaks, 0 misuses")) << right.output;
+  const Ran wrong = watch(kFault + kCareless);
+  EXPECT_EQ(wrong.exit_code, 42) << wrong.output;
+  for (const char* finding : {"leak.reservation@", "leak.handle@", "leak.mapping@",
+                              "misuse.bad_address_free@", "1 handle reference, 2 MiB"})
+    EXPECT_TRUE(has(wrong, finding)) << finding << "\n" << wrong.output;
+}
+
+TEST(Watch, WithoutADriverTheMachineIsUnfit) {
+  if (run("ldconfig -p | grep -q libcuda.so.1").exit_code == 0) GTEST_SKIP() << "it has a driver";
+  const Ran ran = run(GRANULE_COMMAND " watch " + kCareless);
+  EXPECT_EQ(ran.exit_code, 3) << ran.output;
+}
+
 TEST(Sim, UsageErrors) {
   EXPECT_EQ(sim("").exit_code, 2);
   EXPECT_EQ(sim("--driver none -- true").exit_code, 2);
