@@ -11,7 +11,7 @@ namespace granule::libcuda {
 namespace {
 
 struct Image {
-  bool ptx = false;
+  bool complete = false;  // has no other kernels than those listed
   std::vector<KernelFacts> kernels;
   std::map<std::string, std::uint64_t, std::less<>> handles;
 };
@@ -28,17 +28,21 @@ Objects& objects() {
   return *all;
 }
 
-bool is_binary(const void* image) {
-  static constexpr unsigned char kElf[] = {0x7f, 'E', 'L', 'F'};
-  static constexpr unsigned char kFat[] = {0x50, 0xed, 0x55, 0xba};
+enum class Format { kText, kElf, kPacked };
+
+/// Byte by byte, so that a text shorter than four is not read past its end.
+bool begins_with(const void* image, const unsigned char (&magic)[4]) {
   const auto* bytes = static_cast<const unsigned char*>(image);
-  for (const auto* magic : {kElf, kFat}) {
-    bool same = true;
-    // Byte by byte, so that a text shorter than four is not read past its end.
-    for (std::size_t i = 0; i < 4 && same; ++i) same = bytes[i] == magic[i];
-    if (same) return true;
-  }
-  return false;
+  for (std::size_t i = 0; i < 4; ++i)
+    if (bytes[i] != magic[i]) return false;
+  return true;
+}
+
+Format format_of(const void* image) {
+  if (begins_with(image, {0x7f, 'E', 'L', 'F'})) return Format::kElf;
+  if (begins_with(image, {0x50, 0xed, 0x55, 0xba})) return Format::kPacked;
+  if (begins_with(image, {0xb1, 0x43, 0x62, 0x46})) return Format::kPacked;
+  return Format::kText;
 }
 
 std::uint32_t size_of_type(std::string_view type) {
@@ -120,8 +124,10 @@ std::vector<KernelFacts> kernels_in_ptx(std::string_view text) {
 
 std::uint64_t load_image(const void* image) {
   Image made;
-  made.ptx = !is_binary(image);
-  if (made.ptx) made.kernels = kernels_in_ptx(static_cast<const char*>(image));
+  const Format format = format_of(image);
+  made.complete = format == Format::kText;
+  if (format == Format::kText) made.kernels = kernels_in_ptx(static_cast<const char*>(image));
+  if (format == Format::kElf) made.kernels = kernels_in_elf(image);
   const std::lock_guard lock(objects().mutex);
   const std::uint64_t handle = objects().fresh();
   objects().images.emplace(handle, std::move(made));
@@ -149,7 +155,7 @@ std::optional<std::uint64_t> kernel_in_image(std::uint64_t image, std::string_vi
   const auto listed = std::find_if(found.kernels.begin(), found.kernels.end(),
                                    [&](const KernelFacts& k) { return k.name == name; });
   if (listed != found.kernels.end()) facts = *listed;
-  if (found.ptx && listed == found.kernels.end()) return std::nullopt;
+  if (found.complete && listed == found.kernels.end()) return std::nullopt;
   const std::uint64_t handle = objects().fresh();
   objects().kernels.emplace(handle, facts);
   found.handles.emplace(name, handle);

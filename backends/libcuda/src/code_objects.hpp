@@ -1,5 +1,5 @@
-// Modules, libraries, kernels and functions: names without code. Of PTX the parameters of each
-// kernel are known; a binary's are not.
+// Modules, libraries, kernels and functions: names without code. The parameters of kernels are
+// known in PTX and plain binaries, not in packed images (fat binaries).
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,9 @@ struct KernelFacts {
 
 /// The kernels of PTX text.
 std::vector<KernelFacts> kernels_in_ptx(std::string_view text);
+
+/// The kernels of an ELF file in memory.
+std::vector<KernelFacts> kernels_in_elf(const void* image);
 
 /// Loads an image; never 0. The text of PTX is read to its end.
 std::uint64_t load_image(const void* image);

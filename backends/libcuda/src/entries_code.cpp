@@ -95,7 +95,7 @@ abi::Result launch(std::uint64_t function, const unsigned* grid, const unsigned*
       words.add(parameters[i], kernel->sizes[i]);
     }
   } else if (!kernel->known && parameters != nullptr) {
-    Session::get().note_unsupported("parameters of kernels in binary images: not looked at");
+    Session::get().note_unsupported("parameters of kernels in packed images: not looked at");
   }
   return launch_touching(stream, words.at, words.count);
 }
