@@ -25,7 +25,14 @@ class SimulatedDriver final : public Driver {
   DriverStatus execute(Call& call) noexcept override {
     const std::lock_guard lock(mutex_);
     try {
+      const auto* unmap = std::get_if<MemUnmap>(&call);
+      const bool early =
+          unmap != nullptr && model_.state().work_pending_on(unmap->ptr.value, unmap->size);
       const DriverStatus status = model_.execute(call);
+      if (early && status == DriverStatus::kSuccess)
+        found.push_back({"unmap_under_work",
+                         "unmapped while stream work that uses it had not run: nothing waited for "
+                         "it, and an unmap does not"});
       if (!model_.state().violations().empty()) hand_over();
       return status;
     } catch (const std::bad_alloc&) {

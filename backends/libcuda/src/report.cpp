@@ -94,6 +94,7 @@ void write_final_report() noexcept {
     Session& session = Session::get();
     if (!session.initialized() || session.options().silent) return;
     look_for_closed_descriptors();
+    session.settle();
     const Report report = make_report(session);
     const Options& options = session.options();
     if (options.report.empty()) {

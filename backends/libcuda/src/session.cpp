@@ -226,6 +226,16 @@ void Session::after_call(const Call& call, DriverStatus status, bool injected) {
     points_.emplace_back(name_of(kind(call)));
 }
 
+void Session::settle() {
+  if (options_.watch) return;
+  Pause pause;
+  pause.duration_ns = std::uint64_t{1} << 50;
+  Call call = pause;
+  ask(call);
+  for (Misuse& misuse : driver_->take_misuse())
+    add_misuse(std::move(misuse.kind), std::move(misuse.message), "work that nothing waited for");
+}
+
 void Session::note_unsupported(const char* name) {
   const std::lock_guard lock(mutex_);
   ++unsupported_[name];

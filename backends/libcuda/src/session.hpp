@@ -49,6 +49,8 @@ class Session {
   void drop(const Call& call) { ledger_.take_dropped(call); }
   /// Whether the client holds the device's primary context.
   bool primary_retained(int device) const { return ledger_.holds_primary(device); }
+  /// Lets all queued work run that nothing holds, so that what it does wrong is known.
+  void settle();
   /// A call that nothing here implements was made.
   void note_unsupported(const char* name);
   /// Something that the library itself found wrong.

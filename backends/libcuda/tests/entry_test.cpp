@@ -143,6 +143,7 @@ TEST_F(Entry, MisuseIsSeen) {
   std::string text(4096, '\0');
   EXPECT_EQ(granule_sim_expect_no_leak(before, text.data(), text.size()), 1);
   EXPECT_NE(text.find("misuse.unmapped_use@"), std::string::npos) << text.c_str();
+  EXPECT_NE(text.find("misuse.unmap_under_work@"), std::string::npos) << text.c_str();
 }
 
 }  // namespace
