@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,9 +27,9 @@ class Progress {
   }
   void begin() {
     const std::lock_guard lock(mutex_);
-    ++pending_;
     if (!started_) std::thread([this] { run(); }).detach();
     started_ = true;
+    ++pending_;
     wake_.notify_one();
   }
   void end() {
@@ -75,7 +76,7 @@ std::map<std::uint64_t, EventFacts>& events() {
 
 }  // namespace
 
-abi::Result launch_host_work(StreamHandle stream, Work work) {
+abi::Result launch_host_work(StreamHandle stream, Work work) try {
   StreamIsCapturing capturing;
   capturing.stream = stream;
   const bool captured = ask(capturing) == kOk && capturing.status != CaptureStatus::kNone;
@@ -93,6 +94,8 @@ abi::Result launch_host_work(StreamHandle stream, Work work) {
     Progress::get().end();
   }
   return result;
+} catch (const std::exception&) {  // no thread, no memory
+  return static_cast<int>(DriverStatus::kOperatingSystem);
 }
 
 void remember_stream(std::uint64_t stream, unsigned flags) {

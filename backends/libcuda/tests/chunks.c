@@ -1,12 +1,14 @@
 /* A small allocator over the plain driver API, as people write them: a range of addresses, chunks
    mapped into it one by one. It is right as long as nothing fails. With the argument "careless" a
-   failing access grant leaves its mapping and its handle behind; with "careful" it is undone. */
+   failing access grant leaves its mapping and its handle behind; with "careful" it is undone. A
+   second argument is the number of chunks. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "driver_api.h"
 
-enum { kMaxChunks = 16 };
+enum { kMaxChunks = 64 };
 static const size_t kGranule = (size_t)2 << 20;
 
 typedef struct {
@@ -67,15 +69,17 @@ int main(int argc, char** argv) {
   CUcontext context;
   Range range;
   unsigned char byte = 0;
+  const int count = argc > 2 ? atoi(argv[2]) : 3;
   CUresult result = cuInit(0);
+  if (count < 1 || count > kMaxChunks) return 2;
   careful = argc > 1 && strcmp(argv[1], "careful") == 0;
   if (result == 0) result = cuDevicePrimaryCtxRetain(&context, 0);
   if (result == 0) result = cuCtxSetCurrent(context);
-  if (result == 0) result = range_open(&range, 8 * kGranule);
+  if (result == 0) result = range_open(&range, kMaxChunks * kGranule);
   if (result != 0) return 1;
-  for (int i = 0; i < 3 && result == 0; ++i) result = chunk_add(&range);
-  if (result == 0) result = cuMemsetD8_v2(range.base, 0x5A, 3 * kGranule);
-  if (result == 0) result = cuMemcpyDtoH_v2(&byte, range.base + 3 * kGranule - 1, 1);
+  for (int i = 0; i < count && result == 0; ++i) result = chunk_add(&range);
+  if (result == 0) result = cuMemsetD8_v2(range.base, 0x5A, range.count * kGranule);
+  if (result == 0) result = cuMemcpyDtoH_v2(&byte, range.base + range.count * kGranule - 1, 1);
   range_close(&range);
   printf("%s\n", result == 0 && byte == 0x5A ? "ok" : "failed");
   return result == 0 && byte == 0x5A ? 0 : 1;
