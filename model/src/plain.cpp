@@ -237,8 +237,8 @@ DriverStatus run_call(State& state, ThreadId thread, MemAllocHost& call) {
     constexpr std::uint64_t kPage = 4096;
     void* const whole = std::calloc(static_cast<std::size_t>(call.size + kPage), 1);
     if (whole == nullptr) return DriverStatus::kOutOfMemory;
-    auto* bytes = reinterpret_cast<std::uint8_t*>(
-        round_up(reinterpret_cast<std::uint64_t>(whole), kPage));
+    auto* bytes =
+        reinterpret_cast<std::uint8_t*>(round_up(reinterpret_cast<std::uint64_t>(whole), kPage));
     made.real = {bytes, [whole](std::uint8_t*) { std::free(whole); }};
     address = reinterpret_cast<std::uint64_t>(bytes);
   } else {
