@@ -66,7 +66,8 @@ def run_fixture(granule, python):
                           "-p", "granule_sim", "-p", "no:cacheprovider",
                           str(HERE / "fixture_cases.py")],
                          capture_output=True, text=True,
-                         env={"PYTHONPATH": str(plugin), "PATH": "/usr/bin:/bin"})
+                         env={"PYTHONPATH": str(plugin), "PATH": "/usr/bin:/bin",
+                              "PYTHONDONTWRITEBYTECODE": "1"})
     good = "3 passed, 1 error" in ran.stdout and "ERROR at teardown of test_buffers_go" in ran.stdout
     good = good and "leak.handle@fixture_cases.py" in ran.stdout
     print(f"{'ok  ' if good else 'FAIL'} pytest fixture")
