@@ -216,6 +216,10 @@ bool DriverState::any_gate() const {
   return false;
 }
 
+bool DriverState::work_pending_on(std::uint64_t address, std::uint64_t size) const {
+  return state_->pending_memory_work != 0 && has_unordered_work(*state_, kNone, address, size);
+}
+
 std::uint64_t DriverState::pending_work() const {
   std::uint64_t pending = 0;
   for (const std::uint64_t number : state_->busy_streams) {

@@ -1,5 +1,6 @@
 // cuMemGetInfo, cuMemAlloc memory and pinned host memory.
 #include <algorithm>
+#include <cstdlib>
 
 #include "calls.hpp"
 #include "streams.hpp"
@@ -232,12 +233,13 @@ DriverStatus run_call(State& state, ThreadId thread, MemAllocHost& call) {
   made.buffer_id = state.next_id++;
   std::uint64_t address = state.next_pinned;
   if (state.config.real_pinned) {
-    constexpr std::align_val_t kPage{4096};
-    auto* bytes = static_cast<std::uint8_t*>(
-        ::operator new(static_cast<std::size_t>(call.size), kPage, std::nothrow));
-    if (bytes == nullptr) return DriverStatus::kOutOfMemory;
-    std::fill_n(bytes, static_cast<std::size_t>(call.size), std::uint8_t{0});
-    made.real.reset(bytes, [](std::uint8_t* old) { ::operator delete(old, kPage); });
+    // Zeroed by whoever provides the pages, so that what is not touched costs nothing.
+    constexpr std::uint64_t kPage = 4096;
+    void* const whole = std::calloc(static_cast<std::size_t>(call.size + kPage), 1);
+    if (whole == nullptr) return DriverStatus::kOutOfMemory;
+    auto* bytes =
+        reinterpret_cast<std::uint8_t*>(round_up(reinterpret_cast<std::uint64_t>(whole), kPage));
+    made.real = {bytes, [whole](std::uint8_t*) { std::free(whole); }};
     address = reinterpret_cast<std::uint64_t>(bytes);
   } else {
     state.next_pinned += round_up(call.size, kPinnedStep);

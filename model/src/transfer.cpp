@@ -174,9 +174,12 @@ DriverStatus run_call(State& state, ThreadId thread, MemcpyHtoD& call) {
 }
 
 DriverStatus run_call(State& state, ThreadId thread, MemcpyHtoDAsync& call) {
-  if (call.size == 0) return fill(state, thread, call.dst, 0, Bytes{}, call.stream, false);
-  return fill(state, thread, call.dst, call.size, bytes_of(call.src, call.size), call.stream,
-              false);
+  // The source is read only once the destination has been found usable.
+  const Target target = target_of(state, thread, call.stream);
+  if (target.status != DriverStatus::kSuccess) return target.status;
+  if (!usable(state, target, call.dst, call.size, true)) return DriverStatus::kInvalidValue;
+  if (call.size == 0) return DriverStatus::kSuccess;
+  return submit(state, target, fill_work(call.dst, call.size, bytes_of(call.src, call.size)));
 }
 
 DriverStatus run_call(State& state, ThreadId thread, MemcpyDtoH& call) {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <granule/backend_api/backend.hpp>
@@ -108,6 +108,8 @@ class GRANULE_EXPORT DriverState {
   bool any_gate() const;
   /// Items queued that have not run, over all streams.
   std::uint64_t pending_work() const;
+  /// Whether queued work that has not run touches any of these bytes.
+  bool work_pending_on(std::uint64_t address, std::uint64_t size) const;
   /// Runs everything that is not held; the harness's end-of-program drain.
   void drain();
   /// Opens every closed gate, those of destroyed streams too.
