@@ -89,10 +89,12 @@ TEST(Shadow, AWriteBesideACopySpoilsWhatWasCopied) {
   source->write(0, 10, std::uint8_t{1}, fill, time.settle(s), time.host());
   const Stamp copy = time.enqueue(s);
   target->write(0, 10, std::uint8_t{1}, copy, time.settle(s), time.host());
-  source->add_reader({0, 10, copy, target});
+  source->add_reader({0, 10, copy});
   EXPECT_EQ(known(target, 10, time)[0].value, std::uint8_t{1});
   const Stamp race = time.enqueue(t);
-  source->write(0, 10, std::uint8_t{2}, race, time.settle(t), time.host());
+  const auto hit = source->write(0, 10, std::uint8_t{2}, race, time.settle(t), time.host());
+  ASSERT_EQ(hit.size(), 1u);
+  target->spoil(hit[0]);
   EXPECT_FALSE(known(target, 10, time)[0].value);
 }
 

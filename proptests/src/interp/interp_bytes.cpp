@@ -64,6 +64,20 @@ DriverStatus work_call(World& world, const StreamObject& stream, C& call) {
   return world.harness_call(call);
 }
 
+/// What these operations had a part in is unknown, wherever copies have taken it.
+void spoil(World& world, const std::vector<Stamp>& operations) {
+  const auto in = [](const std::vector<Segment>& segments, const Stamp& op) {
+    for (const Segment& segment : segments) segment.extent->spoil(op);
+  };
+  for (const Stamp& op : operations) {
+    for (auto& [name, object] : world.objects) {
+      if (const auto* buffer = std::get_if<BufferObject>(&object)) in(buffer->segments, op);
+      if (const auto* holder = std::get_if<HolderObject>(&object)) in(holder->segments, op);
+      if (const auto* bundle = std::get_if<BundleObject>(&object)) in(bundle->segments, op);
+    }
+  }
+}
+
 Reply do_fill(World& world, const Statement& s) {
   Bytes bytes = bytes_of(world, *s.operand<Range>(0));
   if (!bytes.problem.success()) return bytes.problem;
@@ -81,7 +95,8 @@ Reply do_fill(World& world, const Statement& s) {
   const Stamp op = world.timeline.enqueue(stream->lane);
   const Clock& clock = world.timeline.settle(stream->lane);
   for (const Part& part : parts_of(bytes.buffer->segments, bytes.from, bytes.to))
-    part.extent->write(part.begin, part.end, fill.value, op, clock, world.timeline.host());
+    spoil(world,
+          part.extent->write(part.begin, part.end, fill.value, op, clock, world.timeline.host()));
   return Reply::ok();
 }
 
@@ -103,9 +118,9 @@ void shadow_copy(World& world, Bytes& to, Bytes& from, const Stamp& op, const Cl
       const std::uint64_t start = part.offset - from.from + (cell.begin - part.begin) + to.from;
       for (const Part& target :
            parts_of(to.buffer->segments, start, start + (cell.end - cell.begin))) {
-        target.extent->write(target.begin, target.end, value, op, clock, world.timeline.host(),
-                             cell.sources);
-        part.extent->add_reader({cell.begin, cell.end, op, target.owner});
+        spoil(world, target.extent->write(target.begin, target.end, value, op, clock,
+                                          world.timeline.host(), cell.sources));
+        part.extent->add_reader({cell.begin, cell.end, op});
       }
     }
   }
@@ -193,7 +208,7 @@ Reply do_use(World& world, const Statement& s) {
   const Clock& clock = world.timeline.settle(stream->lane);
   for (const Part& part : parts_of(bytes.buffer->segments, bytes.from, bytes.to)) {
     if (access == Access::kReadWrite) {
-      part.extent->rewrite(part.begin, part.end, op, clock, world.timeline.host());
+      spoil(world, part.extent->rewrite(part.begin, part.end, op, clock, world.timeline.host()));
     } else {
       part.extent->touch(op);
     }

@@ -30,21 +30,23 @@ void Extent::merge() {
   if (!cells_.empty()) cells_.resize(kept + 1);
 }
 
-void Extent::disturb_readers(std::uint64_t begin, std::uint64_t end, const Clock& clock,
-                             const Clock& host) {
+std::vector<Stamp> Extent::disturbed(std::uint64_t begin, std::uint64_t end, const Clock& clock,
+                                     const Clock& host) {
   std::erase_if(readers_, [&](const Reader& r) { return host.covers(r.stamp); });
-  for (const Reader& reader : readers_) {
-    if (reader.end <= begin || reader.begin >= end || clock.covers(reader.stamp)) continue;
-    if (const auto target = reader.target.lock()) target->spoil(reader.stamp);
-  }
+  std::vector<Stamp> hit;
+  for (const Reader& reader : readers_)
+    if (reader.end > begin && reader.begin < end && !clock.covers(reader.stamp))
+      hit.push_back(reader.stamp);
+  return hit;
 }
 
-void Extent::write(std::uint64_t begin, std::uint64_t end, std::optional<std::uint8_t> value,
-                   const Stamp& op, const Clock& clock, const Clock& host,
-                   const std::vector<Stamp>& from) {
-  if (begin >= end) return;
+std::vector<Stamp> Extent::write(std::uint64_t begin, std::uint64_t end,
+                                 std::optional<std::uint8_t> value, const Stamp& op,
+                                 const Clock& clock, const Clock& host,
+                                 const std::vector<Stamp>& from) {
+  if (begin >= end) return {};
   touch(op);
-  disturb_readers(begin, end, clock, host);
+  std::vector<Stamp> hit = disturbed(begin, end, clock, host);
   cut(begin);
   cut(end);
   for (Cell& cell : cells_) {
@@ -57,13 +59,14 @@ void Extent::write(std::uint64_t begin, std::uint64_t end, std::optional<std::ui
       if (!host.covers(source)) cell.sources.push_back(source);
   }
   merge();
+  return hit;
 }
 
-void Extent::rewrite(std::uint64_t begin, std::uint64_t end, const Stamp& op, const Clock& clock,
-                     const Clock& host) {
-  if (begin >= end) return;
+std::vector<Stamp> Extent::rewrite(std::uint64_t begin, std::uint64_t end, const Stamp& op,
+                                   const Clock& clock, const Clock& host) {
+  if (begin >= end) return {};
   touch(op);
-  disturb_readers(begin, end, clock, host);
+  std::vector<Stamp> hit = disturbed(begin, end, clock, host);
   cut(begin);
   cut(end);
   for (Cell& cell : cells_) {
@@ -75,6 +78,7 @@ void Extent::rewrite(std::uint64_t begin, std::uint64_t end, const Stamp& op, co
     cell.sources.push_back(op);
   }
   merge();
+  return hit;
 }
 
 void Extent::forget(std::uint64_t begin, std::uint64_t end) {
@@ -89,14 +93,9 @@ void Extent::forget(std::uint64_t begin, std::uint64_t end) {
 }
 
 void Extent::spoil(const Stamp& op) {
-  if (spoiling_) return;
-  spoiling_ = true;
   for (Cell& cell : cells_)
     if (std::find(cell.sources.begin(), cell.sources.end(), op) != cell.sources.end())
       cell.value = std::nullopt;
-  for (const Reader& reader : readers_)
-    if (const auto target = reader.target.lock()) target->spoil(op);
-  spoiling_ = false;
 }
 
 void Extent::touch(const Stamp& op) {
@@ -116,7 +115,7 @@ std::vector<Part> parts_of(const std::vector<Segment>& segments, std::uint64_t f
     const std::uint64_t begin = std::max(from, at);
     const std::uint64_t end = std::min(to, at + segment.length);
     if (begin < end)
-      parts.push_back({segment.extent.get(), segment.extent, segment.offset + (begin - at),
+      parts.push_back({segment.extent.get(), segment.offset + (begin - at),
                        segment.offset + (end - at), begin});
     at += segment.length;
   }

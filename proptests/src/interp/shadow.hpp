@@ -32,22 +32,22 @@ class Extent {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     Stamp stamp;
-    std::weak_ptr<Extent> target;
   };
 
   /// `op` (which knows `clock`) writes `value` (nothing: bytes that nobody knows).
   /// `from`: what a copied value came from, beside `op`.
-  void write(std::uint64_t begin, std::uint64_t end, std::optional<std::uint8_t> value,
-             const Stamp& op, const Clock& clock, const Clock& host,
-             const std::vector<Stamp>& from = {});
-  /// `op` reads the bytes and writes the same back.
-  void rewrite(std::uint64_t begin, std::uint64_t end, const Stamp& op, const Clock& clock,
-               const Clock& host);
+  /// Returns the copies out of here that this write may have run into: what they made is unknown.
+  std::vector<Stamp> write(std::uint64_t begin, std::uint64_t end,
+                           std::optional<std::uint8_t> value, const Stamp& op, const Clock& clock,
+                           const Clock& host, const std::vector<Stamp>& from = {});
+  /// `op` reads the bytes and writes the same back. Returns as write.
+  std::vector<Stamp> rewrite(std::uint64_t begin, std::uint64_t end, const Stamp& op,
+                             const Clock& clock, const Clock& host);
   /// The bytes become unknown, whoever wrote them.
   void forget(std::uint64_t begin, std::uint64_t end);
   /// Remembers a copy out of here.
   void add_reader(Reader reader) { readers_.push_back(std::move(reader)); }
-  /// Bytes that `op` had a part in become unknown, and so do copies of them.
+  /// Bytes that `op` had a part in become unknown.
   void spoil(const Stamp& op);
   /// Remembers that `op` touches bytes here.
   void touch(const Stamp& op);
@@ -67,14 +67,13 @@ class Extent {
  private:
   void cut(std::uint64_t at);
   void merge();
-  void disturb_readers(std::uint64_t begin, std::uint64_t end, const Clock& clock,
-                       const Clock& host);
+  std::vector<Stamp> disturbed(std::uint64_t begin, std::uint64_t end, const Clock& clock,
+                               const Clock& host);
 
   std::vector<Cell> cells_;
   std::vector<Stamp> uses_;
   std::vector<Reader> readers_;
   std::vector<Lane> told_;
-  bool spoiling_ = false;  // copies can go in a circle
 };
 
 /// A part of a buffer: `length` bytes of an extent from `offset` on.
@@ -88,7 +87,6 @@ struct Segment {
 /// A part of a range of a buffer, as for_each_part hands it out.
 struct Part {
   Extent* extent = nullptr;
-  std::shared_ptr<Extent> owner;
   std::uint64_t begin = 0;  // in the extent
   std::uint64_t end = 0;
   std::uint64_t offset = 0;  // of `begin` in the buffer
