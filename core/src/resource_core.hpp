@@ -227,6 +227,7 @@ class ResourceCore {
   Status check_for_suspend(Record& record);
   Status ready_for_copies(std::span<Buffer* const> buffers);
   Status copy_and_wait(Record& record, bool to_host);
+  Status may_copy(const Record& record);
   Status settle_copy(Record& record);
   void restore(Record& record, Mapping& mapping) noexcept;
   Status take_backup(Record& record);

@@ -84,12 +84,24 @@ Status ResourceCore::copy_and_wait(Record& record, bool to_host) {
   return driver_error(status, kind_of<StreamSynchronize>, stream.handle().value);
 }
 
+// The stream of the copies is not the record's own where that was destroyed: it is asked, too.
+Status ResourceCore::may_copy(const Record& record) {
+  StreamUse use;
+  use.stream = copy_stream(record);
+  Result<CaptureVerdict> verdict = order_.capture_verdict(use);
+  if (!verdict) return verdict.error();
+  if (*verdict == CaptureVerdict::kClear) return {};
+  Error error = make_error(ErrorCode::kCapturing, "a copy would disturb a capture: end it first");
+  error.object = use.stream.handle().value;
+  return error;
+}
+
 // Waits for a copy that a failed resume may have left in the stream.
 Status ResourceCore::settle_copy(Record& record) {
   if (!record.copying) return {};
+  if (Status may = may_copy(record); !may) return may;
   StreamUse use;
   use.stream = copy_stream(record);
-  if (Status may = order_.capture_verdict(use).status(); !may) return may;
   const RelaxedScope relaxed(driver_);
   if (!relaxed.status().ok()) return relaxed.status();
   Status waited = order_.wait_for(use);
@@ -100,6 +112,7 @@ Status ResourceCore::settle_copy(Record& record) {
 
 Status ResourceCore::take_backup(Record& record) {
   if (record.size == 0) return {};
+  if (Status may = may_copy(record); !may) return may;
   bool closed = false;
   {
     const Lock lock(mutex_);
@@ -273,6 +286,7 @@ Status ResourceCore::ready_for_copies(std::span<Buffer* const> buffers) {
     const Record& record = *record_of(*buffer);
     if (!record.suspended || !record.backup) continue;
     if (Status may = refuse_if_capturing(record); !may) return may;
+    if (Status may = may_copy(record); !may) return may;
     if (Status waited = wait_for(record, &skipped); !waited) return waited;
   }
   return {};
