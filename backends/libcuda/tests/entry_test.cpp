@@ -109,7 +109,7 @@ TEST_F(Entry, SelfCheckNamesWhatIsLeftAndForgetsIt) {
   const granule_sim_snapshot_t before = granule_sim_snapshot();
   abi::DevicePtr ptr = 0;
   ASSERT_EQ(cu().cuMemAlloc(&ptr, 4096), 0);
-  std::string text(4096, '\0');
+  std::string text(std::size_t{1} << 16, '\0');
   EXPECT_EQ(granule_sim_expect_no_leak(before, text.data(), text.size()), 1);
   EXPECT_NE(text.find("leak.pointer@"), std::string::npos) << text.c_str();
   EXPECT_NE(text.find("cuMemAlloc"), std::string::npos) << text.c_str();
@@ -140,7 +140,7 @@ TEST_F(Entry, MisuseIsSeen) {
   ASSERT_EQ(cu().cuMemsetD8Async(ptr, 1, kGranule, stream), 0);
   ASSERT_EQ(cu().cuMemUnmap(ptr, kGranule), 0);
   EXPECT_NE(cu().cuStreamSynchronize(stream), 0);
-  std::string text(4096, '\0');
+  std::string text(std::size_t{1} << 16, '\0');
   EXPECT_EQ(granule_sim_expect_no_leak(before, text.data(), text.size()), 1);
   EXPECT_NE(text.find("misuse.unmapped_use@"), std::string::npos) << text.c_str();
   EXPECT_NE(text.find("misuse.unmap_under_work@"), std::string::npos) << text.c_str();
