@@ -264,10 +264,14 @@ std::optional<Failure> fill_device(World& world) {
 }
 
 /// A resource that ended while a capture or a closed gate kept it from freeing says what it leaks.
-bool was_hindered(const FailureReport& report) {
-  return report.kind == FailureKind::kReleaseFailed &&
-         (report.error.code == ErrorCode::kCapturing ||
-          report.error.driver == DriverStatus::kWouldBlock);
+bool was_hindered(const World& world, const FailureReport& report) {
+  if (report.kind != FailureKind::kReleaseFailed) return false;
+  const auto hinders = [](const FailureReport& r) {
+    return r.error.code == ErrorCode::kCapturing || r.error.driver == DriverStatus::kWouldBlock;
+  };
+  const bool pool = !report.ptr && report.error.object != 0;  // left because a block of it was
+  return hinders(report) ||
+         (pool && std::any_of(world.sink.reports.begin(), world.sink.reports.end(), hinders));
 }
 
 std::optional<Failure> check_sink(World& world, std::size_t before) {
@@ -275,7 +279,7 @@ std::optional<Failure> check_sink(World& world, std::size_t before) {
   for (std::size_t i = 0; i < world.sink.reports.size(); ++i) {
     const FailureReport& report = world.sink.reports[i];
     if (report.kind == FailureKind::kParked && i < before) continue;
-    if (was_hindered(report)) continue;
+    if (was_hindered(world, report)) continue;
     return unclean("sink", "the failure sink has a report: " + to_string(report.error));
   }
   return std::nullopt;
