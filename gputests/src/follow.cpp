@@ -36,7 +36,7 @@ std::uint64_t memory_asked(const Call& call) {
   return std::visit(
       [](const auto& c) -> std::uint64_t {
         using C = std::decay_t<decltype(c)>;
-        if constexpr (is_one_of<C, MemCreate, MemAlloc, MemAllocAsync, MemAllocFromPoolAsync>) {
+        if constexpr (is_any_of<C, MemCreate, MemAlloc, MemAllocAsync, MemAllocFromPoolAsync>) {
           return c.size;
         } else {
           return 0;
@@ -50,7 +50,7 @@ bool moves_contexts(const Call& call) {
   return std::visit(
       [](const auto& c) {
         using C = std::decay_t<decltype(c)>;
-        return is_one_of<C, CtxCreate, CtxDestroy, DevicePrimaryCtxRetain, DevicePrimaryCtxRelease,
+        return is_any_of<C, CtxCreate, CtxDestroy, DevicePrimaryCtxRetain, DevicePrimaryCtxRelease,
                          DevicePrimaryCtxReset>;
       },
       call);
@@ -186,12 +186,13 @@ std::uint64_t Follower::oracle_pool(const Call& call, model::ThreadId thread) {
 }
 
 void Follower::force_choices(const Call& device) {
+  const auto* create = std::get_if<MemCreate>(&device);
+  const auto* import = std::get_if<MemImportFromShareableHandle>(&device);
   if (const auto* reserve = std::get_if<MemAddressReserve>(&device)) {
     oracle_.force_next_reserve(reserve->ptr.value);
-  } else if (const auto* create = std::get_if<MemCreate>(&device)) {
-    oracle_.force_next_handle(create->handle.value);
-  } else if (const auto* import = std::get_if<MemImportFromShareableHandle>(&device)) {
-    oracle_.force_next_handle(import->handle.value);
+  } else if (create != nullptr || import != nullptr) {
+    const AllocationHandle handle = create != nullptr ? create->handle : import->handle;
+    oracle_.force_next_handle(handle.value);
   } else if (pool_in_use_ != 0) {
     const auto shift = pool_shift_.find(pool_in_use_);
     if (shift == pool_shift_.end()) return;
@@ -373,13 +374,13 @@ void Follower::record(const Call& device, DriverStatus status, const Try& tried)
     found.model_says = output_text(tried.call, found.field);
     found.signature = name + " " + found.field;
   }
-  report(std::move(found));
+  report(found);
 }
 
-void Follower::report(Divergence divergence) {
+void Follower::report(const Divergence& divergence) {
   constexpr std::size_t kMost = 100;
   any_ = true;
-  if (divergences_.size() < kMost) divergences_.push_back(std::move(divergence));
+  if (divergences_.size() < kMost) divergences_.push_back(divergence);
 }
 
 void Follower::compare_free(std::int32_t device, std::uint64_t free) {
@@ -408,7 +409,7 @@ void Follower::compare_free(std::int32_t device, std::uint64_t free) {
   const auto less = static_cast<std::int64_t>(free - wanted);
   found.model =
       "expects " + std::to_string(wanted) + " bytes (difference " + std::to_string(less) + ")";
-  report(std::move(found));
+  report(found);
 }
 
 std::vector<Divergence> Follower::take_divergences() {

@@ -53,7 +53,7 @@ class Follower final : public Backend {
   /// Compares the free memory of a device, as its driver says, with the oracle's.
   void compare_free(std::int32_t device, std::uint64_t free);
   /// A harness that finds a difference of its own.
-  void report(Divergence divergence);
+  void report(const Divergence& divergence);
   std::vector<Divergence> take_divergences();
   bool diverged() const { return any_; }
 

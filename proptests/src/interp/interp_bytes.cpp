@@ -296,7 +296,7 @@ Reply do_check(World& world, const Statement& s) {
   const std::uint8_t wanted = s.operand<Byte>(1)->value;
   for (const Known& known :
        known_of(bytes.buffer->segments, bytes.from, bytes.to, world.timeline.host())) {
-    const Reply reply = check_run(world, bytes, known, wanted);
+    Reply reply = check_run(world, bytes, known, wanted);
     if (!reply.success()) return reply;
   }
   return Reply::ok();

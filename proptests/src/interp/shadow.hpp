@@ -46,7 +46,7 @@ class Extent {
   /// The bytes become unknown, whoever wrote them.
   void forget(std::uint64_t begin, std::uint64_t end);
   /// Remembers a copy out of here.
-  void add_reader(Reader reader) { readers_.push_back(std::move(reader)); }
+  void add_reader(const Reader& reader) { readers_.push_back(reader); }
   /// Bytes that `op` had a part in become unknown.
   void spoil(const Stamp& op);
   /// Remembers that `op` touches bytes here.

@@ -84,6 +84,7 @@ class Nobody final : public Listener {
 
 }  // namespace
 
+// NOLINTNEXTLINE(modernize-pass-by-value)
 ProgramSweep::ProgramSweep(const Program& program, const SweepBreadth& breadth,
                            const RunOptions& options)
     : program_(program),
