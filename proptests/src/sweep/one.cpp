@@ -84,12 +84,10 @@ class Nobody final : public Listener {
 
 }  // namespace
 
-// NOLINTNEXTLINE(modernize-pass-by-value)
-ProgramSweep::ProgramSweep(const Program& program, const SweepBreadth& breadth,
-                           const RunOptions& options)
+ProgramSweep::ProgramSweep(const Program& program, const SweepBreadth& breadth, RunOptions options)
     : program_(program),
       breadth_(breadth),
-      options_(options),
+      options_(std::move(options)),
       bare_(without_expectations(program)),
       faulted_(bare_),
       own_faults_(has_own_faults(program)) {

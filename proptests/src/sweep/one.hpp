@@ -31,7 +31,7 @@ class Listener {
 class ProgramSweep {
  public:
   /// `program` outlives the sweep.
-  ProgramSweep(const Program& program, const SweepBreadth& breadth, const RunOptions& options);
+  ProgramSweep(const Program& program, const SweepBreadth& breadth, RunOptions options);
 
   /// Runs part `part` of `parts`; the counts are those of that part.
   SweepCounts sweep(std::uint64_t part, std::uint64_t parts, Listener& listener);
