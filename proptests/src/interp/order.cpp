@@ -116,9 +116,9 @@ DriverStatus order_before_release(World& world, const std::vector<Segment>& segm
       }
       done.push_back(use.lane);
       const bool marked = with_marker(world, use.lane, [&](EventHandle event, const Clock& clock) {
-        if (!on_host) {
-          wait_for(world, stream, event, clock);
-        } else if (status == DriverStatus::kSuccess) {
+        if (!on_host && wait_for(world, stream, event, clock)) return;
+        // Nothing can be put in front of that stream: the host waits.
+        if (status == DriverStatus::kSuccess) {
           status = host_waits(world, event, clock);
         }
       });
