@@ -25,7 +25,8 @@ void ResourceCore::delist_idle(Record& record) {
 
 // With mutex_ held: only a range that nobody shares can be handed to somebody else whole.
 bool ResourceCore::cacheable(const Record& record) const {
-  if (options_.cache == 0 || committed(record) > options_.cache || record.suspended || !record.last)
+  if (options_.cache == 0 || committed(record) > options_.cache || record.suspended ||
+      record.copying || !record.last)
     return false;
   for (const Mapping* mapping = record.last; mapping; mapping = mapping->prev)
     if (mapping->refs != 1 || mapping->chunk->refs != 1 || mapping->chunk->imported ||

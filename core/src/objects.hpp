@@ -119,11 +119,17 @@ struct Record : ListHook, SetHook {
   /// The memory carries work on the allocation's stream that only the library knows of: a clear, or
   /// what an idle range was used for before. A close on another stream then keeps `former` too.
   bool has_history = false;
-  StreamUse former;                // in `further`, if it is kept
-  std::uint8_t* backup = nullptr;  // contents while suspended, if they were to be kept
+  StreamUse former;  // in `further`, if it is kept
+  /// Contents while suspended, if they were to be kept; also while a copy may still write there.
+  std::uint8_t* backup = nullptr;
+  std::uint64_t backup_size = 0;
+  /// A copy between memory and backup was queued and not seen to end: whatever takes either away
+  /// is ordered behind the record's streams. `copy_use` is among them where the copy's stream is
+  /// not the record's own and nobody else named it.
+  bool copying = false;
+  StreamUse* copy_use = nullptr;
   RecordState state = RecordState::kOpen;
   bool suspended = false;
-  bool copying = false;  // suspended, but a copy of the contents is on its way into its memory
 };
 
 /// Bytes of the whole chain: what is committed, from the record's base on.

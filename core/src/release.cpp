@@ -53,7 +53,10 @@ Status ResourceCore::copy_uses(const Record& from, Record& to) {
 Status ResourceCore::used_on(Record& record, const Stream& stream) {
   if (record.primary.stream == stream && !record.primary.forgotten) return {};
   for (const StreamUse& use : record.further)
-    if (use.stream == stream && !use.forgotten) return {};
+    if (use.stream == stream && !use.forgotten) {
+      if (&use == record.copy_use) record.copy_use = nullptr;  // the caller's from now on
+      return {};
+    }
   StreamUse* use = make<StreamUse>(driver_.runtime());
   if (!use) return host_memory_error(sizeof(StreamUse));
   use->stream = stream;
@@ -64,7 +67,7 @@ Status ResourceCore::used_on(Record& record, const Stream& stream) {
 
 void ResourceCore::drop_backup(Record& record) noexcept {
   if (!record.backup) return;
-  driver_.runtime().host_memory().deallocate(record.backup, record.size, kBackupAlignment);
+  driver_.runtime().host_memory().deallocate(record.backup, record.backup_size, kBackupAlignment);
   record.backup = nullptr;
 }
 
@@ -139,14 +142,14 @@ bool holds_nothing(const Record& record) {
 
 Status ResourceCore::close(Record*& record, const Stream* stream) {
   collect(UINT64_MAX, kReapsPerOperation);
-  if (Status settled = settle_copy(*record); !settled) return settled;
   // The stream named here replaces the buffer's own; kept aside until the close is certain.
   StreamUse named;
   if (stream) {
     named.stream = *stream;
     std::swap(named, record->primary);
   }
-  const bool keep_former = stream && record->has_history && !(named.stream == *stream);
+  const bool keep_former =
+      stream && (record->has_history || record->copying) && !(named.stream == *stream);
   if (keep_former) {
     std::swap(record->former, named);
     const Lock lock(mutex_);
@@ -187,13 +190,11 @@ Status ResourceCore::close(Record*& record, const Stream* stream) {
 
 Status ResourceCore::drop(Record*& record, bool may_stay) {
   collect(UINT64_MAX, kReapsPerOperation);
-  Status ordered = settle_copy(*record);
   bool skipped = holds_nothing(*record);
   if (!skipped) {
+    Status ordered;
     Result<CaptureVerdict> verdict = capture_verdict(*record);
-    if (!ordered.ok()) {
-      skipped = false;
-    } else if (!verdict) {
+    if (!verdict) {
       ordered = verdict.error();
     } else if (*verdict != CaptureVerdict::kClear) {
       ordered = make_error(ErrorCode::kCapturing, "a capture would be disturbed");

@@ -228,6 +228,8 @@ class ResourceCore {
   Status ready_for_copies(std::span<Buffer* const> buffers);
   Status copy_and_wait(Record& record, bool to_host);
   Status may_copy(const Record& record);
+  Status begin_copy(Record& record);
+  void end_copy(Record& record) noexcept;
   Status settle_copy(Record& record);
   void restore(Record& record, Mapping& mapping) noexcept;
   Status take_backup(Record& record);

@@ -54,6 +54,31 @@ Stream copy_stream(const Record& record) {
 
 }  // namespace
 
+// From here on a copy may be at work. Where the record's own stream was destroyed, the copy's one
+// becomes a use of the record.
+Status ResourceCore::begin_copy(Record& record) {
+  const Stream stream = copy_stream(record);
+  const bool empty = record.further.empty();
+  const StreamUse* const last = empty ? nullptr : &record.further.back();
+  if (Status used = used_on(record, stream); !used) return used;
+  if (!record.further.empty() && &record.further.back() != last)
+    record.copy_use = &record.further.back();
+  record.copying = true;
+  return {};
+}
+
+// All copies are known to have ended.
+void ResourceCore::end_copy(Record& record) noexcept {
+  record.copying = false;
+  if (!record.copy_use) return;
+  {
+    const Lock lock(mutex_);
+    record.further.erase(record.further.iterator_to(*record.copy_use));
+  }
+  order_.drop_marker(*record.copy_use);
+  unmake(driver_.runtime(), std::exchange(record.copy_use, nullptr));
+}
+
 // Copies on the buffer's own stream, which is known not to capture: the synchronous forms would
 // use the null stream and end the capture of any blocking stream (S61).
 Status ResourceCore::copy_and_wait(Record& record, bool to_host) {
@@ -62,6 +87,7 @@ Status ResourceCore::copy_and_wait(Record& record, bool to_host) {
   if (!scope.status().ok()) return scope.status();
   const RelaxedScope relaxed(driver_);
   if (!relaxed.status().ok()) return relaxed.status();
+  if (Status begun = begin_copy(record); !begun) return begun;
   DriverStatus status = DriverStatus::kSuccess;
   CallKind kind = kind_of<MemcpyDtoHAsync>;
   if (to_host) {
@@ -72,41 +98,42 @@ Status ResourceCore::copy_and_wait(Record& record, bool to_host) {
     MemcpyHtoDAsync copy{DevicePtr{record.base}, source, record.size, stream.handle()};
     status = driver_.call(copy);
     kind = kind_of<MemcpyHtoDAsync>;
-    record.copying = true;  // whatever was answered: it may have been queued
   }
+  // Whatever was answered, it may have been queued: the record stays `copying` until a wait.
   if (status != DriverStatus::kSuccess) return driver_error(status, kind, record.base);
   StreamSynchronize wait{stream.handle()};
   status = driver_.call(wait);
-  if (status == DriverStatus::kSuccess) {
-    record.copying = false;
-    return {};
-  }
-  return driver_error(status, kind_of<StreamSynchronize>, stream.handle().value);
+  if (status != DriverStatus::kSuccess)
+    return driver_error(status, kind_of<StreamSynchronize>, stream.handle().value);
+  end_copy(record);
+  return {};
 }
 
-// The stream of the copies is not the record's own where that was destroyed: it is asked, too.
+// The stream of the copies is not the record's own where that was destroyed: it is asked, too, and
+// waited for before anything is queued there.
 Status ResourceCore::may_copy(const Record& record) {
   StreamUse use;
   use.stream = copy_stream(record);
   Result<CaptureVerdict> verdict = order_.capture_verdict(use);
   if (!verdict) return verdict.error();
-  if (*verdict == CaptureVerdict::kClear) return {};
-  Error error = make_error(ErrorCode::kCapturing, "a copy would disturb a capture: end it first");
-  error.object = use.stream.handle().value;
-  return error;
-}
-
-// Waits for a copy that a failed resume may have left in the stream.
-Status ResourceCore::settle_copy(Record& record) {
-  if (!record.copying) return {};
-  if (Status may = may_copy(record); !may) return may;
-  StreamUse use;
-  use.stream = copy_stream(record);
+  if (*verdict != CaptureVerdict::kClear) {
+    Error error = make_error(ErrorCode::kCapturing, "a copy would disturb a capture: end it first");
+    error.object = use.stream.handle().value;
+    return error;
+  }
+  if (!record.primary.forgotten) return {};  // waited for with the record's other streams
   const RelaxedScope relaxed(driver_);
   if (!relaxed.status().ok()) return relaxed.status();
-  Status waited = order_.wait_for(use);
-  if (!waited.ok() && !is_sticky(waited.error().driver)) return waited;
-  record.copying = false;
+  return order_.wait_for(use);
+}
+
+// Waits for a copy that a failed suspend or resume may have left in a stream.
+Status ResourceCore::settle_copy(Record& record) {
+  if (!record.copying) return {};
+  if (Status may = refuse_if_capturing(record); !may) return may;
+  bool skipped = false;
+  if (Status waited = wait_for(record, &skipped); !waited) return waited;
+  end_copy(record);
   return {};
 }
 
@@ -126,6 +153,7 @@ Status ResourceCore::take_backup(Record& record) {
   record.backup = static_cast<std::uint8_t*>(
       driver_.runtime().host_memory().allocate(record.size, kBackupAlignment));
   if (!record.backup) return host_memory_error(record.size);
+  record.backup_size = record.size;
   return copy_and_wait(record, true);
 }
 
@@ -217,8 +245,11 @@ Status ResourceCore::suspend(std::span<Buffer* const> buffers, bool backup) {
   }
   bool skipped = false;
   for (Buffer* buffer : buffers)
-    if (Record& record = *record_of(*buffer); !record.suspended)
+    if (Record& record = *record_of(*buffer); !record.suspended) {
       if (Status waited = wait_for(record, &skipped); !waited) return waited;
+      end_copy(record);  // of a suspend that failed
+      drop_backup(record);
+    }
   Status done;
   for (Buffer* buffer : buffers)
     if (Record& record = *record_of(*buffer);
@@ -228,7 +259,8 @@ Status ResourceCore::suspend(std::span<Buffer* const> buffers, bool backup) {
   for (Buffer* buffer : buffers) {
     Record& record = *record_of(*buffer);
     if (!done.ok()) {
-      if (!record.suspended) drop_backup(record);
+      // A copy that does not end keeps its target, until the next suspend or the end of the range.
+      if (!record.suspended && settle_copy(record).ok()) drop_backup(record);
       continue;
     }
     if (record.suspended) continue;
@@ -283,11 +315,12 @@ void ResourceCore::take_down(Record& record) noexcept {
 Status ResourceCore::ready_for_copies(std::span<Buffer* const> buffers) {
   bool skipped = false;
   for (Buffer* buffer : buffers) {
-    const Record& record = *record_of(*buffer);
+    Record& record = *record_of(*buffer);
     if (!record.suspended || !record.backup) continue;
     if (Status may = refuse_if_capturing(record); !may) return may;
     if (Status may = may_copy(record); !may) return may;
     if (Status waited = wait_for(record, &skipped); !waited) return waited;
+    end_copy(record);
   }
   return {};
 }
