@@ -33,8 +33,7 @@ void mark_ready(World& world, BufferObject& buffer, const StreamObject& stream) 
   if (world.is_capturing(stream.lane)) return;
   auto marker = record_marker(world, stream);
   if (!marker) return;
-  buffer.ready = marker->first;
-  buffer.ready_clock = std::move(marker->second);
+  buffer.ready = {marker->first, std::move(marker->second), {buffer.lane}};
 }
 
 std::vector<Segment> fresh_segments(std::uint64_t size, std::vector<AccessEntry> access) {
@@ -163,7 +162,6 @@ Reply do_grow(World& world, const Statement& s) {
   buffer.lane = input->lane;
   buffer.segments = input->segments;
   buffer.ready = input->ready;
-  buffer.ready_clock = input->ready_clock;
   fit_segments(world, buffer, options);
   tell_own_stream(buffer);
   world.bind(s.target, std::move(buffer));
@@ -391,6 +389,7 @@ Reply do_export(World& world, const Statement& s) {
   BundleObject bundle;
   bundle.bundle = std::move(*made);
   bundle.segments = buffer->segments;
+  bundle.ready = buffer->ready;
   world.bind(s.target, std::move(bundle));
   return Reply::ok();
 }
@@ -420,6 +419,7 @@ Reply do_import(World& world, const Statement& s) {
   buffer.resource = resource;
   buffer.lane = legacy.lane;
   buffer.segments = bundle->segments;
+  buffer.ready = bundle->ready;
   for (Segment& segment : buffer.segments) segment.access = resource->access;
   tell_own_stream(buffer);
   world.bind(s.target, std::move(buffer));

@@ -157,11 +157,11 @@ void note_unordered_release(World& world, const std::vector<Segment>& segments,
 }
 
 void order_behind_allocation(World& world, BufferObject& buffer, const StreamObject& stream) {
-  if (!buffer.ready || stream.lane == buffer.lane) return;
-  auto& waited = buffer.ready_lanes;
-  if (std::find(waited.begin(), waited.end(), stream.lane) != waited.end()) return;
+  Readiness& ready = buffer.ready;
+  auto& waited = ready.lanes;
+  if (!ready.event || std::find(waited.begin(), waited.end(), stream.lane) != waited.end()) return;
   if (world.is_capturing(stream.lane)) return;
-  if (wait_for(world, stream, buffer.ready, buffer.ready_clock)) waited.push_back(stream.lane);
+  if (wait_for(world, stream, ready.event, ready.clock)) waited.push_back(stream.lane);
 }
 
 }  // namespace granule::prop

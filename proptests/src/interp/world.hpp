@@ -66,6 +66,13 @@ struct ResourceObject {
   std::int32_t device = 0;          // whose legacy stream stands in for a missing `on`
 };
 
+/// What streams wait for before they touch bytes that the library had ordered on one of them.
+struct Readiness {
+  EventHandle event;  // null: usable at once
+  Clock clock;
+  std::vector<Lane> lanes;  // lanes that are behind it
+};
+
 struct BufferObject {
   std::unique_ptr<TargetBuffer> buffer;
   std::shared_ptr<ResourceObject> resource;
@@ -74,9 +81,7 @@ struct BufferObject {
   std::vector<Segment> segments;  // empty while suspended without backup: see `suspended`
   bool suspended = false;
   bool backed_up = false;
-  EventHandle ready;  // other streams wait for it first; null: usable at once
-  Clock ready_clock;
-  std::vector<Lane> ready_lanes;  // lanes that have waited
+  Readiness ready;
 };
 
 struct HolderObject {
@@ -90,6 +95,7 @@ struct HolderObject {
 struct BundleObject {
   std::unique_ptr<TargetBundle> bundle;
   std::vector<Segment> segments;
+  Readiness ready;  // as of the exported buffer
 };
 
 struct DecoyObject {
