@@ -1,9 +1,11 @@
 // Words of a line and the reading of single operands, for the parser only.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <granule/prop/program.hpp>
@@ -33,6 +35,15 @@ struct Read {
   std::optional<T> value;
   Complaint complaint;
 };
+
+template <class T>
+Read<T> fail(std::string expected, std::size_t offset) {
+  return {std::nullopt, {std::move(expected), static_cast<std::uint32_t>(offset)}};
+}
+template <class T>
+Read<T> done(T value) {
+  return {std::move(value), {}};
+}
 
 Read<Size> read_size(std::string_view text);
 Read<Address> read_address(std::string_view text);
