@@ -64,6 +64,15 @@ Status ResourceCore::clear(const Stream& stream, std::uint64_t base, std::uint64
   return driver_error(status, kind_of<MemsetD8Async>, base);
 }
 
+// Can the device write to new memory?
+Status ResourceCore::may_write(DeviceId device) {
+  const Lock lock(mutex_);
+  for (const AccessEntry& entry : access_->entries)
+    if (entry.location == device_location(device) && entry.access == Access::kReadWrite) return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "`zero` needs an access for the stream's device that can write");
+}
+
 Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
                                       const AllocateOptions& options) {
   if (options.at.value % std::max(alignment_, granularity_) != 0)
@@ -74,6 +83,8 @@ Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
   if (!rounded || !capacity)
     return make_error(ErrorCode::kOverflow, "the size wraps when rounded up to whole granules");
   if (Status fits = check_size(*rounded); !fits) return fits.error();
+  if (options.zero && *rounded != 0)
+    if (Status may = may_write(stream.device()); !may) return may.error();
   if (*rounded != 0) collect(UINT64_MAX, kReapsPerOperation);
   if (*rounded != 0 && options_.cache != 0 && !options.at) {
     if (Record* idle = take_idle(stream, *rounded, *capacity)) {
@@ -81,7 +92,7 @@ Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
       Status cleared = clear(stream, idle->base, idle->size);
       if (cleared.ok()) return make_buffer(idle);
       const Lock lock(mutex_);
-      enlist_idle(*idle);
+      put_back_idle(*idle);
       return cleared.error();
     }
   }

@@ -6,18 +6,21 @@
 #include "resource_core.hpp"
 
 namespace granule::detail {
-namespace {
 
-void add_chain(const Record& record, std::uint32_t mark, std::uint64_t* bytes) {
+// With mutex_ held: the bytes of a range that this walk has not met yet. Memory that was imported
+// although it is held already counts once, with the lowest of its chunks.
+std::uint64_t ResourceCore::unmet_bytes(const Record& record) {
+  std::uint64_t bytes = 0;
   for (const Mapping* mapping = record.last; mapping; mapping = mapping->prev) {
-    Chunk& chunk = *mapping->chunk;
-    if (chunk.mark == mark || !chunk.handle || !chunk.charged) continue;
-    chunk.mark = mark;
-    *bytes += chunk.size;
+    Chunk* chunk = mapping->chunk;
+    if (!chunk->handle) continue;
+    if (chunk->exported || chunk->imported) chunk = holder_of(chunk->origin, nullptr);
+    if (chunk->mark == walk_) continue;
+    chunk->mark = walk_;
+    bytes += chunk->size;
   }
+  return bytes;
 }
-
-}  // namespace
 
 Statistics ResourceCore::statistics() {
   const Lock lock(mutex_);
@@ -25,7 +28,7 @@ Statistics ResourceCore::statistics() {
   ++walk_;
   for (const Record& record : open_) {
     ++sum.buffers;
-    add_chain(record, walk_, &sum.live);
+    sum.live += unmet_bytes(record);
   }
   for (const Record& record : pending_)
     (record.state == RecordState::kParked ? sum.parked : sum.retired) += committed(record);

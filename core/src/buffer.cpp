@@ -85,6 +85,7 @@ Status Buffer::drop() {
 }
 Status Buffer::used_on(const Stream& stream) {
   if (!record_) return closed_error();
+  if (record_->suspended) return detail::make_error(ErrorCode::kSuspended, "resume it first");
   return core_->used_on(*record_, stream);
 }
 Result<RangeHolder> Buffer::hold() const {

@@ -8,6 +8,12 @@
 
 namespace granule::detail {
 
+// With mutex_ held: back from the hands of somebody who could not use it.
+void ResourceCore::put_back_idle(Record& record) {
+  record.size = committed(record);
+  enlist_idle(record);
+}
+
 // With mutex_ held.
 void ResourceCore::enlist_idle(Record& record) {
   record.state = RecordState::kIdle;
@@ -50,14 +56,21 @@ bool ResourceCore::keep_idle(Record* record) {
   return true;
 }
 
-// Gives the oldest idle ranges back until at most `keep` bytes are left: after waiting for their
-// streams, or, with deferred frees, behind markers.
-Status ResourceCore::evict_to(std::uint64_t keep) {
-  for (;;) {
+// Gives the oldest idle range back that no capture holds: after waiting for its streams, or, with
+// deferred frees, behind markers. False if there is none; `capturing` if captures hold all there
+// are.
+Result<bool> ResourceCore::evict_oldest() {
+  std::size_t left = 0;
+  {
+    const Lock lock(mutex_);
+    left = idle_.size();
+  }
+  Status held;
+  for (; left != 0; --left) {
     Record* oldest = nullptr;
     {
       const Lock lock(mutex_);
-      if (cached_ <= keep || idle_.empty()) return {};
+      if (idle_.empty()) break;
       oldest = &idle_.front();
       delist_idle(*oldest);
       oldest->state = RecordState::kOpen;
@@ -66,28 +79,33 @@ Status ResourceCore::evict_to(std::uint64_t keep) {
     bool skipped = false;
     Status ordered = refuse_if_capturing(*oldest);
     if (ordered.ok()) ordered = order_release(*oldest, &skipped);
-    if (!ordered.ok()) {
+    if (ordered.ok()) {
+      end(oldest, skipped);
+      return true;
+    }
+    {
       const Lock lock(mutex_);
       open_.erase(open_.iterator_to(*oldest));
-      enlist_idle(*oldest);
-      return ordered;
+      enlist_idle(*oldest);  // behind the others, which get their turn
     }
-    end(oldest, skipped);
+    if (ordered.error().code != ErrorCode::kCapturing) return ordered.error();
+    if (held.ok()) held = ordered;
   }
+  if (!held.ok()) return held.error();
+  return false;
 }
 
-// The oldest idle range, waited for, under memory pressure. False if there is none.
-Result<bool> ResourceCore::evict_oldest() {
-  std::uint64_t before = 0;
-  std::uint64_t oldest = 0;
-  {
-    const Lock lock(mutex_);
-    if (idle_.empty()) return false;
-    before = cached_;
-    oldest = idle_.front().size;
+// Gives idle ranges back, the oldest first, until at most `keep` bytes are left.
+Status ResourceCore::evict_to(std::uint64_t keep) {
+  for (;;) {
+    {
+      const Lock lock(mutex_);
+      if (cached_ <= keep) return {};
+    }
+    Result<bool> evicted = evict_oldest();
+    if (!evicted) return evicted.error();
+    if (!*evicted) return {};
   }
-  if (Status evicted = evict_to(before - oldest); !evicted) return evicted.error();
-  return true;
 }
 
 Status ResourceCore::trim(std::uint64_t keep) {
@@ -114,14 +132,16 @@ Status ResourceCore::order_behind(Record& record, const Stream& stream) {
   return ordered;
 }
 
-// With mutex_ held: the idle range that serves best, out of the list; null if none does.
-Record* ResourceCore::pick_idle(const Stream& stream, std::uint64_t size, std::uint64_t capacity) {
-  const std::uint64_t fit = checked_add(size, size / 100 * options_.fit_percent).value_or(size);
+// With mutex_ held: the idle range that serves best, out of the list; null if none does. Those that
+// this search has passed over (`pass`) are not asked again.
+Record* ResourceCore::pick_idle(const Stream& stream, std::uint64_t size, std::uint64_t capacity,
+                                std::uint32_t pass) {
+  const std::uint64_t fit = grown_by(size, options_.fit_percent);
   const std::uint64_t most = std::max(fit, commit_target(0, size));
   Record* best = nullptr;
   for (auto it = idle_by_size_.lower_bound(size); it != idle_by_size_.end() && it->size <= most;
        ++it) {
-    if (capacity > it->size && promised(*it) < capacity) continue;
+    if (it->passed == pass || (capacity > it->size && promised(*it) < capacity)) continue;
     const bool ordered = ordered_already(*it, stream);
     if (!best || ordered) best = &*it;
     if (ordered) break;
@@ -130,29 +150,43 @@ Record* ResourceCore::pick_idle(const Stream& stream, std::uint64_t size, std::u
   return best;
 }
 
-// A range from the cache for `stream`, or null. It is never used for a stream that captures: the
-// order behind earlier work could not be kept in the graph.
-Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::uint64_t capacity) {
-  Record* record = nullptr;
-  bool ordered = false;
-  {
-    const Lock lock(mutex_);
-    record = pick_idle(stream, size, capacity);
-    if (!record) return nullptr;
-    ordered = ordered_already(*record, stream);
-  }
+// Does the stream not capture, nor disturb a capture?
+bool ResourceCore::may_use(const Stream& stream) {
   StreamUse asking;
   asking.stream = stream;
   const Result<CaptureVerdict> verdict = order_.capture_verdict(asking);
-  bool usable_now = verdict.ok() && *verdict == CaptureVerdict::kClear;
-  if (usable_now && !ordered) usable_now = order_behind(*record, stream).ok();
-  if (!usable_now) {
+  return verdict.ok() && *verdict == CaptureVerdict::kClear;
+}
+
+// A range from the cache for `stream`, or null. It is never used for a stream that captures: the
+// order behind earlier work could not be kept in the graph.
+Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::uint64_t capacity) {
+  std::uint32_t pass = 0;
+  bool asked = false;
+  Record* record = nullptr;
+  for (;;) {
+    bool ordered = false;
+    {
+      const Lock lock(mutex_);
+      if (pass == 0) pass = ++passes_;
+      record = pick_idle(stream, size, capacity, pass);
+      if (!record) return nullptr;
+      ordered = ordered_already(*record, stream);
+    }
+    bool usable_now = asked || may_use(stream);
+    asked = usable_now;
+    Status behind;
+    if (usable_now && !ordered) behind = order_behind(*record, stream);
+    if (usable_now && behind.ok()) {
+      if (!ordered) settle_on(*record, stream);
+      break;
+    }
     drop_new_markers(*record);
     const Lock lock(mutex_);
+    record->passed = pass;
     enlist_idle(*record);
-    return nullptr;
+    if (!usable_now || behind.error().code != ErrorCode::kCapturing) return nullptr;
   }
-  if (!ordered) settle_on(*record, stream);
   show(*record, size);
   record->state = RecordState::kOpen;
   record->has_history = true;

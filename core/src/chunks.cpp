@@ -31,6 +31,10 @@ Status ResourceCore::check_size(std::uint64_t size) const {
     return exhausted(Exhausted::kDevice, size, total, "more than the device has in all");
   if (size > options_.limit)
     return exhausted(Exhausted::kBudget, size, options_.limit, "more than the resource's limit");
+  // A million calls of each kind: minutes, for what a larger chunk does at once.
+  constexpr std::uint64_t kMostChunks = std::uint64_t{1} << 20;
+  if (size / max_chunk_ >= kMostChunks)
+    return make_error(ErrorCode::kInvalidArgument, "max_chunk would make a million chunks of it");
   return {};
 }
 

@@ -15,15 +15,44 @@ bool refused_property(const Error& error) {
 
 }  // namespace
 
-// Memory ahead of need is taken only where it is to be had at once: nothing is given back or
-// waited for to get it.
+// Memory ahead of need is taken only where it is to be had at once: nothing is given back, waited
+// for or moved to get it.
 Result<ResourceCore::Extension> ResourceCore::extend(ExtendRequest request) {
+  const auto at_once = [&](std::uint64_t add, bool may_move) {
+    ExtendRequest modest = request;
+    modest.add = add;
+    modest.may_move = may_move;
+    return extend_with_wish(modest, false);
+  };
+  const auto is_final = [](const Result<Extension>& result) {
+    return result.ok() || result.error().code != ErrorCode::kOutOfMemory;
+  };
   if (request.add > request.least) {
-    Result<Extension> ahead = extend_with_wish(request, false);
-    if (ahead.ok() || ahead.error().code != ErrorCode::kOutOfMemory) return ahead;
+    if (request.last) {
+      Result<Extension> here = at_once(std::min(request.add, room_for(request)), false);
+      if (!is_final(here)) here = at_once(request.least, false);
+      if (is_final(here)) return here;
+    }
+    if (request.may_move) {
+      Result<Extension> ahead = at_once(request.add, true);
+      if (is_final(ahead)) return ahead;
+    }
     request.add = request.least;
   }
   return extend_with_wish(request, true);
+}
+
+// How much may be added in place: all that is reserved behind the range, if that is enough; any
+// amount, where the addresses behind the reservation have to be asked for.
+std::uint64_t ResourceCore::room_for(const ExtendRequest& request) {
+  const Mapping& last = *request.last;
+  reap_in_the_way(last, request.add);
+  const Lock lock(mutex_);
+  const Reservation& reservation = *last.reservation;
+  if (last.end() >= reservation.end()) return UINT64_MAX;
+  const auto next = reservation.mappings.lower_bound(last.end());
+  const std::uint64_t end = next == reservation.mappings.end() ? reservation.end() : next->base;
+  return std::max(end - last.end(), request.least);
 }
 
 Result<ResourceCore::Extension> ResourceCore::extend_with_wish(const ExtendRequest& request,
@@ -35,7 +64,7 @@ Result<ResourceCore::Extension> ResourceCore::extend_with_wish(const ExtendReque
   }
   const auto attempt = [&](bool with_rdma) {
     if (!make_room) return extend_once(request, with_rdma);
-    return with_room([&] { return extend_once(request, with_rdma); });
+    return with_room([&] { return extend_once(request, with_rdma); }, request.may_move);
   };
   Result<Extension> first = attempt(rdma);
   if (first.ok() || !rdma || request.rdma == Wish::kRequired || !refused_property(first.error()))
@@ -51,7 +80,7 @@ Result<ResourceCore::Extension> ResourceCore::extend_with_wish(const ExtendReque
 
 Result<ResourceCore::Extension> ResourceCore::extend_once(const ExtendRequest& request, bool rdma) {
   Extension done;
-  if (!request.last) {
+  if (!request.last && request.may_move) {
     Result<ChainRef> chain = first_chunk(request, rdma);
     if (!chain) return chain.error();
     done.chain = std::move(*chain);
@@ -60,7 +89,12 @@ Result<ResourceCore::Extension> ResourceCore::extend_once(const ExtendRequest& r
     return done;
   }
   bool refused = false;
-  Result<ChainRef> in_place = extend_in_place(request, rdma, &refused);
+  Result<ChainRef> in_place = Error();
+  if (request.last) {
+    in_place = extend_in_place(request, rdma, &refused);
+  } else {
+    refused = true;  // an empty buffer has no addresses yet, so that any would be a move
+  }
   if (in_place.ok()) {
     done.chain = std::move(*in_place);
     done.base = request.base;
@@ -101,6 +135,10 @@ Result<ChainRef> ResourceCore::extend_in_place(const ExtendRequest& request, boo
   bool at_end = false;
   bool room = false;
   {
+    const Lock lock(mutex_);
+    room = room_behind(*request.last, request.add, &at_end);
+  }
+  if (!room && reap_in_the_way(*request.last, request.add)) {
     const Lock lock(mutex_);
     room = room_behind(*request.last, request.add, &at_end);
   }

@@ -31,12 +31,14 @@ struct ResourceCore::Extension {
 /// Out of memory: reap what is done, then give idle ranges back, then wait for the oldest pending
 /// free, and try again each time something came back; then say what ran out. Ends because each
 /// round ends a pending free.
+/// Not for addresses, where room for them is no help (`addresses_too`).
 template <class Attempt>
-auto ResourceCore::with_room(Attempt&& attempt) -> decltype(attempt()) {
+auto ResourceCore::with_room(Attempt&& attempt, bool addresses_too) -> decltype(attempt()) {
   for (;;) {
     auto result = attempt();
     if (result.ok() || result.error().code != ErrorCode::kOutOfMemory ||
-        result.error().exhausted == Exhausted::kHost)
+        result.error().exhausted == Exhausted::kHost ||
+        (result.error().exhausted == Exhausted::kAddresses && !addresses_too))
       return result;
     if (collect(UINT64_MAX, UINT64_MAX).ranges != 0) continue;
     // What a capture holds back is no room to be had; the error stays the one that came first.

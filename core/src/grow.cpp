@@ -48,6 +48,10 @@ Result<bool> ResourceCore::could_extend(const Record& record) {
     const Lock lock(mutex_);
     room = room_behind(*record.last, granularity_, &at_end);
   }
+  if (!room && reap_in_the_way(*record.last, granularity_)) {
+    const Lock lock(mutex_);
+    room = room_behind(*record.last, granularity_, &at_end);
+  }
   if (room || !at_end) return room;
   Result<ReservationRef> probe = reserve(granularity_, 0, record.last->end());
   return probe.ok() && (*probe)->base == record.last->end();
@@ -75,10 +79,17 @@ ResourceCore::CommittedHold::~CommittedHold() {
   mapping->used = before;
 }
 
+// `size` and so many per cent of it; `size` where that wraps.
+std::uint64_t ResourceCore::grown_by(std::uint64_t size, std::uint32_t percent) {
+  const auto whole = checked_mul(size / 100, percent);
+  const auto all = whole ? checked_add(*whole, size % 100 * percent / 100) : std::nullopt;
+  return all ? checked_add(size, *all).value_or(size) : size;
+}
+
 // How much to commit for a range that is to show `size` bytes: by the growth policy.
 std::uint64_t ResourceCore::commit_target(std::uint64_t have, std::uint64_t size) const {
   const std::uint64_t ahead = checked_add(size, options_.commit_ahead).value_or(size);
-  const std::uint64_t slack = checked_add(have, have / 100 * options_.slack_percent).value_or(size);
+  const std::uint64_t slack = grown_by(have, options_.slack_percent);
   const auto rounded = checked_round_up(std::max({size, ahead, slack}), granularity_);
   if (!rounded || !check_size(*rounded).ok()) return size;
   return *rounded;

@@ -128,6 +128,7 @@ struct Record : ListHook, SetHook {
   /// not the record's own and nobody else named it.
   bool copying = false;
   StreamUse* copy_use = nullptr;
+  std::uint32_t passed = 0;  // last search of the cache that could not use it
   RecordState state = RecordState::kOpen;
   bool suspended = false;
 };

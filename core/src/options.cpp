@@ -22,6 +22,8 @@ bool is_access(Access access) {
 
 void check_location(const VmmOptions& options, const SystemCaps& caps, Violations& wrong) {
   const Location& at = options.location;
+  const bool numbered = at.type == LocationType::kDevice || at.type == LocationType::kHostNuma;
+  if (!numbered && at.id != 0) wrong.add(invalid("only a device or a NUMA node has a number"));
   switch (at.type) {
     case LocationType::kDevice:
       if (at.id < 0 || at.id >= caps.device_count) wrong.add(invalid("no such device"));
@@ -108,6 +110,13 @@ Violations validate(const VmmOptions& options, const SystemCaps& caps) {
     wrong.add(invalid("RDMA belongs to device memory"));
   if (options.rdma == Wish::kRequired && caps.device.rdma == Support::kNo)
     wrong.add(unsupported("the device has no GPUDirect RDMA for mapped memory (attribute 110)"));
+  if (options.rdma != Wish::kNo && options.rdma != Wish::kIfPossible &&
+      options.rdma != Wish::kRequired)
+    wrong.add(invalid("RDMA is no, if_possible or required"));
+  if (options.type != AllocationType::kPinned && options.type != AllocationType::kManaged)
+    wrong.add(invalid("memory is pinned"));
+  if (options.free != FreePolicy::kSynchronize && options.free != FreePolicy::kDeferred)
+    wrong.add(invalid("frees synchronize or are deferred"));
   if (options.granularity != GranularityKind::kMinimum &&
       options.granularity != GranularityKind::kRecommended)
     wrong.add(invalid("granularity is minimum or recommended"));
@@ -118,8 +127,10 @@ Violations validate(const GrowOptions& call, const VmmOptions& options, const Sy
   Violations wrong;
   if (call.handle_type && *call.handle_type != options.handle_type)
     wrong.add(invalid("a grow cannot change the handle type: an export would fail part-way"));
-  if (call.location && *call.location != options.location)
-    wrong.add(invalid("a grow cannot change the location"));
+  Location asked = call.location.value_or(options.location);
+  if (asked.type == LocationType::kHostNumaCurrent)
+    asked = {LocationType::kHostNuma, caps.current_numa_node};
+  if (asked != options.location) wrong.add(invalid("a grow cannot change the location"));
   if (!call.self_access && !call.peer_access && !call.peers && !call.rdma) return wrong;
   VmmOptions merged = options;
   merged.location = options.location;

@@ -35,12 +35,14 @@ bool ResourceCore::try_reap(Record& record, RecordState was) {
   return done;
 }
 
-CollectResult ResourceCore::collect(std::uint64_t budget_ns, std::uint64_t most_ranges) {
+// Gives back what is done of the pending ranges that are `wanted` (asked with mutex_ held).
+template <class Wanted>
+CollectResult ResourceCore::reap(std::uint64_t budget_ns, std::uint64_t most, Wanted&& wanted) {
   CollectResult result;
   std::uint64_t waiting = 0;
   {
     const Lock lock(mutex_);
-    waiting = pending_.size();
+    waiting = static_cast<std::uint64_t>(std::count_if(pending_.begin(), pending_.end(), wanted));
   }
   if (waiting == 0) return result;
   const std::uint64_t start = budget_ns == UINT64_MAX ? 0 : driver_.runtime().now_ns();
@@ -49,15 +51,15 @@ CollectResult ResourceCore::collect(std::uint64_t budget_ns, std::uint64_t most_
     result.pending = waiting;
     return result;
   }
-  for (std::uint64_t i = 0; i < std::min(waiting, most_ranges); ++i) {
+  for (std::uint64_t i = 0; i < std::min(waiting, most); ++i) {
     if (budget_ns != UINT64_MAX && i != 0 && driver_.runtime().now_ns() - start >= budget_ns) break;
     Record* record = nullptr;
     RecordState was = RecordState::kRetired;
     {
       const Lock lock(mutex_);
       // The oldest that nobody is at; behind the others afterwards, so that each gets its turn.
-      const auto oldest = std::find_if(pending_.begin(), pending_.end(), [](const Record& r) {
-        return r.state != RecordState::kReaping;
+      const auto oldest = std::find_if(pending_.begin(), pending_.end(), [&](const Record& r) {
+        return r.state != RecordState::kReaping && wanted(r);
       });
       if (oldest == pending_.end()) break;
       record = &*oldest;
@@ -72,6 +74,19 @@ CollectResult ResourceCore::collect(std::uint64_t budget_ns, std::uint64_t most_
   const Lock lock(mutex_);
   result.pending = pending_.size();
   return result;
+}
+
+CollectResult ResourceCore::collect(std::uint64_t budget_ns, std::uint64_t most_ranges) {
+  return reap(budget_ns, most_ranges, [](const Record&) { return true; });
+}
+
+// Pending ranges that lie in the `size` bytes behind `last` go, if they are done. True if any did.
+bool ResourceCore::reap_in_the_way(const Mapping& last, std::uint64_t size) {
+  const auto in_the_way = [&](const Record& record) {
+    return record.last && record.last->end() > last.end() &&
+           record.base < checked_add(last.end(), size).value_or(UINT64_MAX);
+  };
+  return reap(UINT64_MAX, UINT64_MAX, in_the_way).ranges != 0;
 }
 
 // Waits for the oldest retired range and gives it back. False if there is none to wait for: what

@@ -107,6 +107,7 @@ class ResourceCore {
   void shut_down() noexcept;
   void abandon() noexcept;
 
+  Status may_write(DeviceId device);
   Status clear(const Stream& stream, std::uint64_t base, std::uint64_t size);
 
   // chunks.cpp: physical memory behind the budget gate, and its release.
@@ -149,6 +150,7 @@ class ResourceCore {
   Result<ChainRef> first_chunk(const ExtendRequest& request, bool rdma);
   Status draft_move(const ExtendRequest& request, Reservation& target, ChainRef* top);
   bool claim(Mapping& mapping);
+  std::uint64_t room_for(const ExtendRequest& request);
   bool room_behind(const Mapping& last, std::uint64_t size, bool* at_end);
   // grow.cpp
   /// What take_committed changed; put back unless the operation keeps it.
@@ -163,6 +165,7 @@ class ResourceCore {
     std::uint64_t before = 0;
   };
   Status take_committed(const Record& record, std::uint64_t end, CommittedHold* hold);
+  static std::uint64_t grown_by(std::uint64_t size, std::uint32_t percent);
   std::uint64_t commit_target(std::uint64_t have, std::uint64_t size) const;
   void show(Record& record, std::uint64_t size);
   Status usable(const Record& record) const;
@@ -204,15 +207,21 @@ class ResourceCore {
   Result<bool> evict_oldest();
   bool ordered_already(const Record& record, const Stream& stream) const;
   Status order_behind(Record& record, const Stream& stream);
-  Record* pick_idle(const Stream& stream, std::uint64_t size, std::uint64_t capacity);
+  void put_back_idle(Record& record);
+  bool may_use(const Stream& stream);
+  Record* pick_idle(const Stream& stream, std::uint64_t size, std::uint64_t capacity,
+                    std::uint32_t pass);
   Record* take_idle(const Stream& stream, std::uint64_t size, std::uint64_t capacity);
   void settle_on(Record& record, const Stream& stream) noexcept;
 
   // pending.cpp
   bool try_reap(Record& record, RecordState was);
+  template <class Wanted>
+  CollectResult reap(std::uint64_t budget_ns, std::uint64_t most, Wanted&& wanted);
+  bool reap_in_the_way(const Mapping& last, std::uint64_t size);
   Result<bool> wait_oldest();
   template <class Attempt>
-  auto with_room(Attempt&& attempt) -> decltype(attempt());
+  auto with_room(Attempt&& attempt, bool addresses_too = true) -> decltype(attempt());
   Error explain(Error error);
 
   // grant.cpp
@@ -245,6 +254,7 @@ class ResourceCore {
 
   // share.cpp
   Chunk* holder_of(std::uint64_t origin, const Chunk* except);
+  std::uint64_t unmet_bytes(const Record& record);
   Result<ChainRef> import_chunk(const SharedBuffer::Chunk& shared, HandleType type,
                                 Reservation& reservation, ChainRef below, std::uint64_t base);
 
@@ -278,8 +288,9 @@ class ResourceCore {
   std::uint64_t leaked_handles_ = 0;
   std::uint64_t leaked_reservations_ = 0;
   std::uint64_t leaked_reserved_ = 0;
-  std::uint32_t walk_ = 0;   // number of the last walk that marks chunks
-  std::uint32_t grant_ = 0;  // number of the last grant
+  std::uint32_t passes_ = 0;  // searches of the cache so far
+  std::uint32_t walk_ = 0;    // number of the last walk that marks chunks
+  std::uint32_t grant_ = 0;   // number of the last grant
   bool granting_ = false;
   bool rdma_dropped_ = false;
 };

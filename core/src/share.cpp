@@ -123,6 +123,10 @@ Result<ChainRef> ResourceCore::import_chunk(const SharedBuffer::Chunk& shared, H
     const Lock lock(mutex_);
     chunk->access = access_;
     ++access_->refs;
+    if (held && !holder_of(shared.origin, nullptr)) {  // it went meanwhile; this holds it now
+      chunk->charged = true;
+      charged_ += shared.size;
+    }
     fresh->chunk = chunk.release();
     claim(*fresh.get());  // cannot fail: the reservation is new and ours alone
     fresh->prev = below.release();

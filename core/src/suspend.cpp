@@ -170,8 +170,9 @@ void ResourceCore::remap(Record& record) noexcept {
 }
 
 // The driver refused to unmap, or said so although it did: then nobody has access there, and the
-// chunk is mapped again. If that cannot be done, nobody knows what is there: the mapping is
-// quarantined and the record suspended, for a resume to try again, and the doubt reported.
+// chunk is mapped again; twice, because a map that is refused finds what is there after all, and
+// takes it away. If that cannot be done, nobody knows what is there: the mapping is quarantined and
+// the record suspended, for a resume to try again, and the doubt reported.
 void ResourceCore::restore(Record& record, Mapping& mapping) noexcept {
   MemGetAccess query{properties_.location, DevicePtr{mapping.base}, Access::kNone};
   const DriverStatus status = driver_.vmm(query);
@@ -183,6 +184,7 @@ void ResourceCore::restore(Record& record, Mapping& mapping) noexcept {
       mapping.state = MappingState::kClaimed;
     }
     sure = map_chunk(mapping);
+    if (!sure.ok() && mapping.state == MappingState::kClaimed) sure = map_chunk(mapping);
     if (sure.ok()) return;
     const Lock lock(mutex_);
     mapping.state = MappingState::kQuarantined;
@@ -198,7 +200,8 @@ Status ResourceCore::unmap_all(std::span<Buffer* const> buffers) {
     DriverStatus status = DriverStatus::kSuccess;
     std::uint64_t where = 0;
     for_each_in_chain(record, [&](Mapping& mapping) {
-      if (status != DriverStatus::kSuccess) return;
+      // Unmapped already: the buffer is in the set twice.
+      if (status != DriverStatus::kSuccess || mapping.state != MappingState::kMapped) return;
       where = mapping.base;
       status = unmap(mapping);
       if (status != DriverStatus::kSuccess) restore(record, mapping);

@@ -10,7 +10,8 @@
 
 namespace granule {
 
-/// One descriptor per chunk, in address order, with its size. Owns the descriptors: they are
+/// One descriptor per chunk, in address order, with its size: whole chunks, so that an importer
+/// also sees memory that is committed ahead of the exporter's size. Owns the descriptors: they are
 /// closed on every path. An open descriptor keeps the memory (driver contract, section 13).
 /// Move-only; not thread-safe.
 class GRANULE_EXPORT SharedBuffer {

@@ -60,6 +60,7 @@ struct ResourceFact {
   std::string name;
   ResourceKind kind = ResourceKind::kVmm;
   bool shared = false;  // handles can be exported
+  bool host = false;    // memory of the host, which no total bounds
 };
 
 struct BufferFact {
@@ -95,7 +96,7 @@ class Writer {
   void write_setup();
   void write_devices();
   void write_resource(ResourceKind kind, bool bad);
-  void add_policy(Line& line);
+  void add_policy(Line& line, const ResourceFact& fact);
   void add_placement(Line& line, ResourceFact& fact);
   void add_bad_option(Line& line);
   bool make_stream();

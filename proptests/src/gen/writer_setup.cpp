@@ -67,6 +67,7 @@ bool Writer::make_stream() {
 
 void Writer::add_placement(Line& line, ResourceFact& fact) {
   const bool host = has(Feature::kHost) && c_.chance(1, 2);
+  fact.host = host;
   if (host) {
     Place place;
     switch (c_.pick(3)) {
@@ -104,7 +105,7 @@ void Writer::add_placement(Line& line, ResourceFact& fact) {
   }
 }
 
-void Writer::add_policy(Line& line) {
+void Writer::add_policy(Line& line, const ResourceFact& fact) {
   if (has(Feature::kDeferred)) line.option("free", Word{"deferred"});
   if (has(Feature::kCache)) {
     line.option("cache", Size::granules(c_.one_of<std::uint64_t>({4, 64, 1, 2})));
@@ -124,7 +125,7 @@ void Writer::add_policy(Line& line) {
     percent.value = c_.one_of<std::uint64_t>({25, 50, 100});
     line.option("slack", Size{{percent}});
   }
-  if (c_.chance(1, 2)) line.option("max_chunk", Size::granules(c_.between(1, 4)));
+  if (!fact.host && c_.chance(1, 2)) line.option("max_chunk", Size::granules(c_.between(1, 4)));
 }
 
 void Writer::add_bad_option(Line& line) {
@@ -173,7 +174,7 @@ void Writer::write_resource(ResourceKind kind, bool bad) {
     add_bad_option(line);
   } else if (kind == ResourceKind::kVmm) {
     add_placement(line, fact);
-    add_policy(line);
+    add_policy(line, fact);
     if (c_.chance(1, 12)) line.option("granularity", Word{"minimum"});
   } else if (kind == ResourceKind::kPool) {
     if (c_.chance(1, 2)) line.flag("default");

@@ -22,7 +22,7 @@ bool is_for_want(World& world, ResourceObject& resource, const Error& error) {
     return true;
   if (error.code != ErrorCode::kOutOfMemory) return false;
   const TargetOptions& options = resource.options;
-  if (options.commit_ahead != 0 || options.slack_percent != 0) return true;
+  if (options.vmm.commit_ahead != 0 || options.vmm.slack_percent != 0) return true;
   constexpr std::uint64_t kPoolBlock = std::uint64_t{32} << 20;  // pools grow by so much
   const bool vmm = options.kind == TargetOptions::Kind::kVmm;
   const std::uint64_t enough = 6 * world.sizes.granule + (vmm ? 0 : kPoolBlock);

@@ -41,6 +41,43 @@ std::vector<Segment> fresh_segments(std::uint64_t size, std::vector<AccessEntry>
   return {{std::make_shared<Extent>(size), 0, size, std::move(access)}};
 }
 
+bool commits_ahead(const BufferObject& buffer) {
+  const VmmOptions& policy = buffer.resource->options.vmm;
+  return policy.commit_ahead != 0 || policy.slack_percent != 0;
+}
+
+/// The physical allocations that the buffer maps, and what lies behind without a gap.
+std::vector<std::uint64_t> allocations_of(World& world, const BufferObject& buffer) {
+  constexpr std::uint64_t kFar = std::uint64_t{1} << 40;
+  std::vector<std::uint64_t> numbers;
+  std::uint64_t end = buffer.buffer->ptr().value;
+  for (const auto& mapping : world.oracle().mappings_in(end, kFar)) {
+    if (mapping.base > end) break;
+    end = mapping.base + mapping.size;
+    numbers.push_back(mapping.allocation);
+  }
+  return numbers;
+}
+
+/// Chunks of the buffer that nobody has met yet were made just now, with that access.
+void note_chunks(World& world, const BufferObject& buffer, const std::vector<AccessEntry>& access) {
+  if (!commits_ahead(buffer)) return;
+  for (const std::uint64_t number : allocations_of(world, buffer))
+    world.chunks.try_emplace(number, ChunkFacts{{}, access, buffer.resource.get()});
+}
+
+/// What is known of the buffer's chunks, for when it has other ones.
+std::vector<ChunkFacts> facts_of(World& world, const BufferObject& buffer) {
+  std::vector<ChunkFacts> facts;
+  if (!commits_ahead(buffer)) return facts;
+  for (const std::uint64_t number : allocations_of(world, buffer)) {
+    const auto found = world.chunks.find(number);
+    if (found == world.chunks.end()) break;
+    facts.push_back({{}, found->second.access, found->second.resource});
+  }
+  return facts;
+}
+
 Reply do_allocate(World& world, const Statement& s) {
   const std::string& from = s.operand<Name>(0)->text;
   const auto* found = world.find_as<std::shared_ptr<ResourceObject>>(from);
@@ -76,6 +113,7 @@ Reply do_allocate(World& world, const Statement& s) {
   buffer.lane = stream.lane;
   const std::uint64_t got = buffer.buffer->size();
   buffer.segments = fresh_segments(got, resource->access);
+  if (got > 0) note_chunks(world, buffer, resource->access);
   const bool reused = world.driver().traffic.created_bytes < got;
   if (options.zero && got > 0 && !world.is_capturing(stream.lane)) {
     const Stamp op = world.timeline.enqueue(stream.lane);
@@ -88,27 +126,29 @@ Reply do_allocate(World& world, const Statement& s) {
   return Reply::ok();
 }
 
-/// The extent of bytes that a growth added: shared with whoever maps the same memory already,
-/// where the resource commits memory ahead.
-void append_growth(World& world, BufferObject& buffer, std::uint64_t from, std::uint64_t to,
-                   std::vector<AccessEntry> access) {
-  if (from >= to) return;
-  if (buffer.resource->options.commit_ahead == 0 && buffer.resource->options.slack_percent == 0) {
-    buffer.segments.push_back(
-        {std::make_shared<Extent>(to - from), 0, to - from, std::move(access)});
-    return;
-  }
+/// Bytes that came into sight, by the chunks that they lie in: others may map the same memory.
+void append_by_chunk(World& world, BufferObject& buffer, std::uint64_t from, std::uint64_t to,
+                     const std::vector<AccessEntry>& access) {
   const std::uint64_t base = buffer.buffer->ptr().value;
   for (const auto& mapping : world.oracle().mappings_in(base + from, to - from)) {
     const std::uint64_t begin = std::max(mapping.base, base + from);
     const std::uint64_t end = std::min(mapping.base + mapping.size, base + to);
-    std::shared_ptr<Extent> extent = world.chunk_extents[mapping.allocation].lock();
-    if (!extent) {
-      extent = std::make_shared<Extent>(mapping.size);
-      world.chunk_extents[mapping.allocation] = extent;
-    }
-    buffer.segments.push_back({extent, begin - mapping.base, end - begin, access});
+    ChunkFacts& chunk = world.chunks[mapping.allocation];
+    std::shared_ptr<Extent> extent = chunk.extent.lock();
+    if (!extent) chunk.extent = extent = std::make_shared<Extent>(mapping.size);
+    const bool own = chunk.resource == buffer.resource.get();
+    buffer.segments.push_back(
+        {extent, begin - mapping.base, end - begin, own ? chunk.access : access});
   }
+}
+
+/// The extent of bytes that a growth added.
+void append_growth(World& world, BufferObject& buffer, std::uint64_t from, std::uint64_t to,
+                   std::vector<AccessEntry> access) {
+  if (from >= to) return;
+  note_chunks(world, buffer, access);
+  if (commits_ahead(buffer)) return append_by_chunk(world, buffer, from, to, access);
+  buffer.segments.push_back({std::make_shared<Extent>(to - from), 0, to - from, std::move(access)});
 }
 
 /// Cuts what a buffer sees to `size` bytes.
@@ -302,6 +342,8 @@ Reply do_suspend(World& world, const Statement& s) {
       return ordered;
   const bool backup = s.has("backup");
   const std::vector<TargetBuffer*> targets = targets_of(buffers);
+  for (BufferObject* buffer : buffers)
+    if (!buffer->suspended) buffer->put_away = facts_of(world, *buffer);
   const Status status = [&] {
     const OriginScope scope(CallOrigin::kLibrary);
     return buffers[0]->resource->target->suspend(targets, backup);
@@ -333,7 +375,13 @@ Reply do_resume(World& world, const Statement& s) {
   const OriginScope scope(CallOrigin::kLibrary);
   const Status status = buffers[0]->resource->target->resume(targets);
   if (!status) return Reply::of(status);
-  for (BufferObject* buffer : buffers) buffer->suspended = buffer->buffer->is_suspended();
+  for (BufferObject* buffer : buffers) {
+    buffer->suspended = buffer->buffer->is_suspended();
+    const std::vector<std::uint64_t> now =
+        buffer->put_away.empty() ? std::vector<std::uint64_t>() : allocations_of(world, *buffer);
+    for (std::size_t i = 0; i < std::min(now.size(), buffer->put_away.size()); ++i)
+      world.chunks.try_emplace(now[i], buffer->put_away[i]);
+  }
   return Reply::ok();
 }
 
@@ -420,6 +468,10 @@ Reply do_import(World& world, const Statement& s) {
   buffer.lane = legacy.lane;
   buffer.segments = bundle->segments;
   buffer.ready = bundle->ready;
+  // Whole chunks are imported, and with them what was committed ahead of the exporter's size.
+  const std::uint64_t known = total_of(buffer.segments);
+  if (buffer.buffer->size() > known)
+    append_by_chunk(world, buffer, known, buffer.buffer->size(), resource->access);
   for (Segment& segment : buffer.segments) segment.access = resource->access;
   tell_own_stream(buffer);
   world.bind(s.target, std::move(buffer));

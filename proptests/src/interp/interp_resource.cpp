@@ -48,10 +48,10 @@ TargetOptions vmm_options(World& world, const Statement& s) {
     vmm.free = free->text == "deferred" ? FreePolicy::kDeferred : FreePolicy::kSynchronize;
   vmm.cache = args.size("cache");
   vmm.limit = args.size("limit", kNoLimit);
-  options.commit_ahead = args.size("commit_ahead");
-  options.max_chunk = args.size("max_chunk");
-  if (const Size* slack = s.value<Size>("slack")) options.slack_percent = percent_of(*slack);
-  if (const Size* fit = s.value<Size>("fit")) options.fit_percent = percent_of(*fit);
+  vmm.commit_ahead = args.size("commit_ahead");
+  vmm.max_chunk = args.size("max_chunk");
+  if (const Size* slack = s.value<Size>("slack")) vmm.slack_percent = percent_of(*slack);
+  if (const Size* fit = s.value<Size>("fit")) vmm.fit_percent = percent_of(*fit);
   return options;
 }
 
@@ -214,10 +214,13 @@ Reply do_grant(World& world, const Statement& s) {
   if (!status) return Reply::of(status);
   const Location location = device_location(device);
   widen_promise(resource->access, location, access);
+  for (auto& [number, chunk] : world.chunks)
+    if (chunk.resource == resource) widen_promise(chunk.access, location, access);
   for (auto& [name, object] : world.objects) {
     auto* buffer = std::get_if<BufferObject>(&object);
     if (!buffer || buffer->resource.get() != resource) continue;
     for (Segment& segment : buffer->segments) widen_promise(segment.access, location, access);
+    for (ChunkFacts& chunk : buffer->put_away) widen_promise(chunk.access, location, access);
   }
   return Reply::ok();
 }

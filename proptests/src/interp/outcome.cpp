@@ -131,7 +131,7 @@ std::optional<Failure> check_want(World& world, const Statement& s, const Reply&
   if (!is_vmm(resource) || resource->options.vmm.location.type != LocationType::kDevice)
     return std::nullopt;
   const TargetOptions& options = resource->options;
-  if (options.commit_ahead != 0 || options.slack_percent != 0) return std::nullopt;
+  if (options.vmm.commit_ahead != 0 || options.vmm.slack_percent != 0) return std::nullopt;
   const Statistics* now = resource->target->statistics();
   if (!now) return std::nullopt;
   // Idle ranges go for those who want more, but where a capture forbids to wait for them.
@@ -160,7 +160,7 @@ std::optional<Failure> check_size(World& world, const Statement& s, const Reply&
   if (world.free_at_start.size() == 1 && size % world.sizes.granule != 0)
     return wrong("size", std::to_string(size) + " bytes are no whole granules");
   const TargetOptions& options = buffer->resource->options;
-  const bool exact = options.commit_ahead == 0 && options.slack_percent == 0;
+  const bool exact = options.vmm.commit_ahead == 0 && options.vmm.slack_percent == 0;
   if (reply.word == name_of(Placement::kAlias) && exact && size > before.input_size)
     return wrong("alias", "an alias of " + std::to_string(before.input_size) + " bytes has " +
                               std::to_string(size));

@@ -73,6 +73,13 @@ struct Readiness {
   std::vector<Lane> lanes;  // lanes that are behind it
 };
 
+/// A chunk that may be larger than what buffers show of it.
+struct ChunkFacts {
+  std::weak_ptr<Extent> extent;     // of the bytes that came into sight later
+  std::vector<AccessEntry> access;  // promised to it when it was made, and granted since
+  const ResourceObject* resource = nullptr;
+};
+
 struct BufferObject {
   std::unique_ptr<TargetBuffer> buffer;
   std::shared_ptr<ResourceObject> resource;
@@ -81,6 +88,7 @@ struct BufferObject {
   std::vector<Segment> segments;  // empty while suspended without backup: see `suspended`
   bool suspended = false;
   bool backed_up = false;
+  std::vector<ChunkFacts> put_away;  // while suspended: its chunks, in address order
   Readiness ready;
 };
 
@@ -177,8 +185,8 @@ class World {
   std::vector<std::string> held;      // names of streams behind a closed gate
   std::vector<Landing> landings;
   std::uint64_t next_landing = 1;
-  std::vector<Finding> findings;                                 // all misuse so far
-  std::map<std::uint64_t, std::weak_ptr<Extent>> chunk_extents;  // by physical allocation
+  std::vector<Finding> findings;               // all misuse so far
+  std::map<std::uint64_t, ChunkFacts> chunks;  // by physical allocation; of resources with a policy
   std::vector<AllocationHandle> ballast;
   std::vector<std::shared_ptr<void>> late_host_calls;  // arguments of host functions not yet run
   std::map<std::int32_t, std::vector<EventHandle>> spare_events;  // the interpreter's, by device

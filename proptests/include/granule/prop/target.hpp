@@ -49,11 +49,7 @@ struct TargetGrowth {
 struct TargetOptions {
   enum class Kind : std::uint8_t { kVmm, kPool, kRecycler };
   Kind kind = Kind::kVmm;
-  VmmOptions vmm;                  // kVmm
-  std::uint64_t commit_ahead = 0;  // kVmm: growth policy
-  std::uint32_t slack_percent = 0;
-  std::uint64_t max_chunk = 0;  // 0: no bound
-  std::uint32_t fit_percent = 0;
+  VmmOptions vmm;             // kVmm
   DeviceId device;            // kPool, kRecycler
   bool default_pool = false;  // kPool: binds the device's default pool
   bool has_threshold = false;
