@@ -16,7 +16,7 @@ namespace granule::gpu {
 struct Job {
   std::string file;
   prop::Program program;
-  /// Makes the program in the child, where it is needed; then `program` is not looked at.
+  /// Makes the program when it is needed; then `program` is only a name.
   std::function<prop::Program()> make;
   prop::RunOptions options;  // make_machine is the child's
   bool alone = false;        // in a process of its own
@@ -40,9 +40,11 @@ std::string_view name_of(Outcome::Kind kind) noexcept;
 std::string to_line(const Outcome& outcome);
 bool from_line(std::string_view line, Outcome& outcome);
 
-/// Whether the program touches what outlives it in a process: contexts, the default pool, faults
-/// of kernels, calls inside host functions.
+/// Whether the program touches what outlives it in a process: contexts, which pool is current,
+/// faults of kernels, calls inside host functions.
 bool needs_process(const prop::Program& program);
+/// Divides pauses and busy streams of a generated program: their length is real time on a device.
+void shorten_waits(prop::Program& program, std::uint64_t times);
 /// "never" or "no_init" if the program begins without a context; empty otherwise.
 std::string leading_context(const prop::Program& program);
 

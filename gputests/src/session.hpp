@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device_run.hpp"
@@ -39,9 +40,16 @@ class Session {
   /// Finds the machine out and reads the list of known divergences. False: exit with exit_code().
   bool open(const std::string& what, std::uint64_t seed);
   const Profile& profile() const { return profile_; }
+  struct How {
+    std::size_t batch = 200;   // programs of a process, at most
+    bool model_first = false;  // each on the model alone first; what fails there is not run
+    bool shrink = false;       // failing programs are cut down
+  };
   /// Runs jobs; their outcomes are reported under `suite`. False: the machine became unfit.
-  bool run(const std::string& suite, const std::vector<Job>& jobs, std::size_t batch = 200,
-           bool model_first = false, bool shrink = false);
+  bool run(const std::string& suite, std::vector<Job> jobs, const How& how);
+  bool run(const std::string& suite, std::vector<Job> jobs) {
+    return run(suite, std::move(jobs), How{});
+  }
   /// Runs the programs of known divergences: one that no longer diverges is a failure.
   bool run_known();
   /// Writes reports and the summary line.

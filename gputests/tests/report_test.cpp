@@ -64,13 +64,16 @@ TEST(Recordings, AgreeWithTheModelUntilSomebodyChangesThem) {
   const prop::Program program = program_of(kSmall);
   prop::RunOptions options;
   model::Config machine;
-  std::unique_ptr<ModelDevice> device;
+  std::unique_ptr<model::ModelBackend> device;
   FollowingMachine* following_machine = nullptr;
   options.make_machine = [&](const model::Config& config) {
     machine = config;
-    device = std::make_unique<ModelDevice>(contrary(config));
+    device = std::make_unique<model::ModelBackend>(contrary(config));
+    device->set_thread(model::ThreadId{0});
     FollowingMachine::Options how;
-    how.set_device_thread = [&](std::uint32_t number) { device->set_thread(number); };
+    how.set_device_thread = [&](std::uint32_t number) {
+      device->set_thread(model::ThreadId{number});
+    };
     how.record = true;
     how.compare_free = false;
     Init init;

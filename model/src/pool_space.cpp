@@ -98,10 +98,10 @@ std::vector<StreamPoint> FreeMap::take(Span span) {
   return tags;
 }
 
-void FreeMap::settle(const Usable& seen) {
+void FreeMap::settle(const Usable& seen, std::uint64_t below) {
   for (auto it = extents_.begin(); it != extents_.end(); ++it) {
     const auto& freed = it->second.freed;
-    if (!freed || !seen(*freed)) continue;
+    if (it->second.end > below || !freed || !seen(*freed)) continue;
     it->second.freed.reset();
     if (it != extents_.begin()) {
       const auto before = std::prev(it);

@@ -63,8 +63,8 @@ class FreeMap {
   void give(Span span, std::optional<StreamPoint> freed);
   /// Takes a span that is free throughout; returns the tags that it carried.
   std::vector<StreamPoint> take(Span span);
-  /// Removes every tag that is `seen`.
-  void settle(const Usable& seen);
+  /// Removes every tag that is `seen`, of extents that end at `below` or before.
+  void settle(const Usable& seen, std::uint64_t below = UINT64_MAX);
   /// Maximal runs of bytes that are untagged or whose tags are all `usable`, ascending.
   std::vector<Span> runs(const Usable& usable) const;
   /// Maximal runs without a tag.
