@@ -2,6 +2,7 @@
 #include "follow.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include <granule/backends/trace.hpp>
@@ -198,6 +199,7 @@ void Follower::follow(const Call& device, DriverStatus status, const Call& asked
   if (!tried.field.empty() && near_limit && bytes + kSlack > free)
     retry_grant(tried, device, status, asked, thread, *before);
   if (!tried.field.empty() && before) retry(tried, device, status, asked, thread, *before);
+  if (std::holds_alternative<StreamEndCapture>(device) && captures_ > 0) --captures_;
   if (!tried.field.empty()) record(device, status, tried, thread);
   if (status == DriverStatus::kSuccess && tried.status == DriverStatus::kSuccess)
     settle(device, tried, thread);
@@ -218,6 +220,7 @@ void Follower::note_pool(const Call& device, const Call& oracle) {
 void Follower::settle(const Call& device, const Try& tried, model::ThreadId thread) {
   learn_effects(names_, device, tried.call);
   note_pool(device, tried.call);
+  if (std::holds_alternative<StreamBeginCapture>(device)) ++captures_;
   if (const auto* made = std::get_if<StreamCreate>(&tried.call)) streams_.push_back(made->stream);
   if (const auto* gone = std::get_if<StreamDestroy>(&tried.call))
     std::erase(streams_, gone->stream);
@@ -302,7 +305,13 @@ std::vector<Divergence> Follower::take_divergences() {
 
 DriverStatus Follower::ask_device(Call& call) {
   if (log_buffer != nullptr) {
-    const std::string text = trace::to_text(call) + " (call " + std::to_string(calls_) + ")";
+    std::string text = trace::to_text(call) + " (call " + std::to_string(calls_);
+    char number[20];
+    for (const auto& [stream, unused] : live_[ObjectKind::kNone]) {
+      std::snprintf(number, sizeof number, "%llx", static_cast<unsigned long long>(stream));
+      text += std::string(", held 0x") + number;
+    }
+    text += ")";
     const std::size_t length = std::min(text.size(), log_size - 1);
     std::copy_n(text.begin(), length, log_buffer);
     log_buffer[length] = '\0';
@@ -325,6 +334,7 @@ DriverStatus Follower::execute(Call& call) noexcept {
     const std::lock_guard lock(mutex_);
     ++calls_;
     if (!inside && withhold(call, status)) return status;
+    look_at_streams(call, thread);
     asked = renamed_inputs(names_, call);
   }
   status = ask_device(call);

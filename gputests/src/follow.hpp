@@ -59,9 +59,17 @@ class Follower final : public Backend {
   /// Asks for the physical bytes of the pool that a successful allocation came from; nothing where
   /// that cannot be said. Used where the model does not know how far the device has come.
   using LookAtPool = std::function<std::optional<std::uint64_t>(const Call& allocation)>;
-  void set_look(LookAtPool look) { look_ = std::move(look); }
-  /// What was seen, one a successful pool allocation.
-  const std::vector<std::optional<std::uint64_t>>& looks() const { return looks_; }
+  /// `streams`: before such an allocation the device is also asked which streams are done.
+  void set_look(LookAtPool look, bool streams) {
+    look_ = std::move(look);
+    look_at_streams_ = streams;
+  }
+  /// What was seen around a successful pool allocation.
+  struct Look {
+    std::vector<StreamHandle> done;  // the device's, before it
+    std::optional<std::uint64_t> reserved;
+  };
+  const std::vector<Look>& looks() const { return looks_; }
 
   /// Compares the free memory of a device, as its driver says, with the oracle's.
   void compare_free(std::int32_t device, std::uint64_t free);
@@ -107,6 +115,7 @@ class Follower final : public Backend {
   void settle(const Call& device, const Try& tried, model::ThreadId thread);
   bool retry_grant(Try& tried, const Call& device, DriverStatus status, const Call& asked,
                    model::ThreadId thread, const model::DriverState& before);
+  void look_at_streams(const Call& call, model::ThreadId thread);
   void look_at_pool(const Call& device, bool unsettled);
   std::uint64_t oracle_reserved(model::ThreadId thread);
   Call without_own_memory(const Call& device, model::ThreadId thread);
@@ -128,7 +137,10 @@ class Follower final : public Backend {
   std::uint64_t pool_in_use_ = 0;                          // oracle pool of the call in progress
   LookAtPool look_;
   std::optional<std::uint64_t> reserved_;  // by the device, behind the call in progress
-  std::vector<std::optional<std::uint64_t>> looks_;
+  bool look_at_streams_ = false;
+  std::vector<StreamHandle> done_;  // seen before the call in progress
+  std::vector<Look> looks_;
+  std::uint32_t captures_ = 0;         // begun and not ended: no stream may be asked then
   std::vector<StreamHandle> streams_;  // the oracle's, live
   std::deque<HostCall> host_calls_;
   std::vector<Divergence> divergences_;

@@ -33,13 +33,27 @@ std::uint64_t Follower::oracle_pool(const Call& call, model::ThreadId thread) {
   return std::get<DeviceGetMemPool>(pool).pool.value;
 }
 
-// A pool that grows takes its idle pieces first, and which are idle depends on how far frees have
-// come: its size behind the call shows what the device saw.
+// What a pool hands out depends on which frees have run: the streams are asked before, and the
+// pool's size behind the call shows whether that was all.
+void Follower::look_at_streams(const Call& call, model::ThreadId thread) {
+  done_.clear();
+  if (!look_at_streams_ || captures_ != 0 || !is_pool_allocation(call)) return;
+  if (oracle_.pending_work() == 0) return;
+  const OriginScope scope(CallOrigin::kHarness);
+  for (const auto& [value, unused] : live_[ObjectKind::kStream]) {
+    Call query = StreamQuery{StreamHandle{value}};
+    if (device_.execute(query) != DriverStatus::kSuccess) continue;
+    const Call asked = renamed_inputs(names_, query);
+    oracle_.advance_stream(thread, std::get<StreamQuery>(asked).stream);
+    done_.push_back(StreamHandle{value});
+  }
+}
+
 void Follower::look_at_pool(const Call& device, bool unsettled) {
   reserved_.reset();
   if (!is_pool_allocation(device)) return;
   if (look_ && unsettled && pool_in_use_ != 0) reserved_ = look_(device);
-  looks_.push_back(reserved_);
+  looks_.push_back({done_, reserved_});
 }
 
 std::uint64_t Follower::oracle_reserved(model::ThreadId thread) {

@@ -55,6 +55,8 @@ using MakeRunner = std::function<RunJob(const Job& first, std::string& why)>;
 
 struct IsolationOptions {
   std::chrono::milliseconds hang_after = std::chrono::seconds(60);
+  /// For finding which jobs before it a dying one needs; a run in progress is let end.
+  std::chrono::milliseconds search_time = std::chrono::seconds(30);
   std::size_t batch = 200;  // jobs of a process, at most
   bool all_alone = false;
   /// Asked now and then: true ends after the job in progress.
@@ -65,8 +67,8 @@ struct IsolationOptions {
 
 /// Runs jobs in child processes forked from this one, which must not have opened the driver. A
 /// child that crashes or hangs costs the job that it had in hand; if that job is clean in a process
-/// of its own, the jobs before it are searched by halves for the one that spoils it. False: the
-/// machine is unfit; outcomes that are there stand.
+/// of its own, those of the jobs before it that it needs for that are searched. False: the machine
+/// is unfit; outcomes that are there stand.
 bool run_isolated(const std::vector<Job>& jobs, const MakeRunner& make,
                   const IsolationOptions& options, std::vector<Outcome>& outcomes);
 

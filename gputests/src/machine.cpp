@@ -15,10 +15,10 @@ FollowingMachine::FollowingMachine(Backend& device, model::Config config, Option
                 ModelError(options_.plant)) {
   if (!options_.without_context && !options_.without_init) keep_primaries();
   if (options_.record) recorder_ = std::make_unique<record::RecordBackend>(follower_);
-  follower_.set_look([this](const Call& allocation) { return look_at_pool(allocation); });
+  follower_.set_look([this](const Call& allocation) { return look_at_pool(allocation); }, true);
 }
 
-// What was seen of pools stands behind their allocations, so that a later run can follow it.
+// What was seen of streams and pools stands around the allocations, so that a later run can follow.
 std::vector<record::Entry> FollowingMachine::take_recording() {
   std::vector<record::Entry> all;
   if (!recorder_) return all;
@@ -29,11 +29,18 @@ std::vector<record::Entry> FollowingMachine::take_recording() {
     const std::uint32_t thread = entry.thread;
     const PoolHandle handle = from != nullptr ? from->pool : PoolHandle{};
     const bool made = pool && entry.status == DriverStatus::kSuccess;
+    if (!made || look == follower_.looks().end()) {
+      all.push_back(std::move(entry));
+      continue;
+    }
+    for (const StreamHandle done : look->done)
+      all.push_back({thread, CallOrigin::kHarness, DriverStatus::kSuccess, StreamQuery{done}});
     all.push_back(std::move(entry));
-    if (!made || look == follower_.looks().end()) continue;
-    if (const auto seen = *look++)
-      all.push_back({thread, CallOrigin::kHarness, DriverStatus::kSuccess,
-                     MemPoolGetAttribute{handle, PoolAttribute::kReservedMemCurrent, *seen}});
+    if (look->reserved)
+      all.push_back(
+          {thread, CallOrigin::kHarness, DriverStatus::kSuccess,
+           MemPoolGetAttribute{handle, PoolAttribute::kReservedMemCurrent, *look->reserved}});
+    ++look;
   }
   return all;
 }

@@ -140,7 +140,7 @@ std::vector<Divergence> hold_against_model(const Recording& recording) {
     const auto seen = is_pool_allocation(entry.call) ? look_behind(recording.entries, i)
                                                      : std::optional<std::uint64_t>{};
     if (seen) ++i;
-    follower.set_look([seen](const Call&) { return seen; });
+    follower.set_look([seen](const Call&) { return seen; }, false);
     if (entry.call.index() == static_cast<std::size_t>(kind_of<Pause>)) continue;
     playback.set_next(entry);
     follower.set_thread(entry.thread);

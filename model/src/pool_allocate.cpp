@@ -91,12 +91,10 @@ PoolGrant PoolState::allocate(PoolHandle handle, const PoolRequest& request, Poo
     move_window(*pool, request.placement.value, world);
 
   const FreeMap::Usable has_run = [&](const StreamPoint& freed) { return world.has_run(freed); };
-  const FreeMap::Usable ordered = [&](const StreamPoint& freed) {
-    if (freed.stream == request.at.stream) return true;
-    return pool->follow_events && world.follows(request.at.stream, freed);
-  };
   const FreeMap::Usable usable = [&](const StreamPoint& freed) {
-    return ordered(freed) || (pool->opportunistic && has_run(freed));
+    if (freed.stream == request.at.stream) return true;
+    if (pool->follow_events && world.follows(request.at.stream, freed)) return true;
+    return pool->opportunistic && has_run(freed);
   };
   const FreeMap::Usable any = [](const StreamPoint&) { return true; };
   const auto backed_fits = [&](const FreeMap::Usable& which) {
@@ -112,20 +110,19 @@ PoolGrant PoolState::allocate(PoolHandle handle, const PoolRequest& request, Poo
     if (fits_there) start = offset;
   }
   if (!start) start = choose(backed_fits(usable), request.placement);
-  // Opportunistic reuse asks how far frees have come, from the lowest on, where nothing else fits.
-  // What has run and is passed over is nobody's from then on.
-  const bool grows = !start || !pool->backed.contains({*start, *start + *span});
-  if (pool->opportunistic && backed_fits(ordered).empty())
-    pool->free.settle(has_run, grows ? UINT64_MAX : *start);
+  // Measured: a run of one stream's frees, or of nobody's, is taken as it is. Where none has room,
+  // opportunistic reuse asks how far all frees have come, and what has run is nobody's from then
+  // on.
+  const bool as_it_is = start && pool->backed.contains({*start, *start + *span}) &&
+                        pool->free.is_of_one_stream({*start, *start + *span});
+  if (pool->opportunistic && !as_it_is) pool->free.settle(has_run);
   if (!start) {
     const auto starts = fits(pool->free.runs(usable), *span);
     if (!starts.empty()) start = starts.front();
   }
   if (start && !grow(*pool, {*start, *start + *span}, world)) start.reset();
   PoolGrant grant;
-  if (!start && pool->internal_dependencies) {
-    start = choose(backed_fits(any), request.placement);
-  }
+  if (!start && pool->internal_dependencies) start = choose(backed_fits(any), request.placement);
   if (!start) {
     shrink_to_threshold(*pool, world);
     return {DriverStatus::kOutOfMemory, {}, {}};

@@ -98,10 +98,10 @@ std::vector<StreamPoint> FreeMap::take(Span span) {
   return tags;
 }
 
-void FreeMap::settle(const Usable& seen, std::uint64_t below) {
+void FreeMap::settle(const Usable& seen) {
   for (auto it = extents_.begin(); it != extents_.end(); ++it) {
     const auto& freed = it->second.freed;
-    if (it->second.end > below || !freed || !seen(*freed)) continue;
+    if (!freed || !seen(*freed)) continue;
     it->second.freed.reset();
     if (it != extents_.begin()) {
       const auto before = std::prev(it);
@@ -142,6 +142,16 @@ bool FreeMap::all_free(Span span, const Usable& usable) const {
     at = it->second.end;
     ++it;
   }
+  return true;
+}
+
+bool FreeMap::is_of_one_stream(Span span) const {
+  auto it = std::prev(extents_.upper_bound(span.begin));
+  const auto stream = [](const Extent& e) { return e.freed ? e.freed->stream : 0; };
+  const bool tagged = it->second.freed.has_value();
+  const std::uint64_t first = stream(it->second);
+  for (; it != extents_.end() && it->first < span.end; ++it)
+    if (it->second.freed.has_value() != tagged || stream(it->second) != first) return false;
   return true;
 }
 

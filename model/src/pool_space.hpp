@@ -63,13 +63,15 @@ class FreeMap {
   void give(Span span, std::optional<StreamPoint> freed);
   /// Takes a span that is free throughout; returns the tags that it carried.
   std::vector<StreamPoint> take(Span span);
-  /// Removes every tag that is `seen`, of extents that end at `below` or before.
-  void settle(const Usable& seen, std::uint64_t below = UINT64_MAX);
+  /// Removes every tag that is `seen`.
+  void settle(const Usable& seen);
   /// Maximal runs of bytes that are untagged or whose tags are all `usable`, ascending.
   std::vector<Span> runs(const Usable& usable) const;
   /// Maximal runs without a tag.
   std::vector<Span> clean_runs() const;
   bool all_free(Span span, const Usable& usable) const;
+  /// Whether the span, which is free, has the tags of one stream only, or none.
+  bool is_of_one_stream(Span span) const;
   const std::map<std::uint64_t, Extent>& extents() const { return extents_; }
 
  private:
