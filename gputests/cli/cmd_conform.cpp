@@ -37,6 +37,7 @@ void conform(const ConformFlags& flags) {
   gpu::SessionOptions options = session_options(flags.device);
   options.plant = flags.plant;
   options.out = flags.out;
+  options.failures = flags.failures;
   gpu::watch_interrupts();
   gpu::Session session(options);
   if (!session.open("conform", flags.seed))
@@ -47,16 +48,12 @@ void conform(const ConformFlags& flags) {
   const std::uint64_t programs = flags.count != 0   ? flags.count
                                  : flags.calls != 0 ? UINT64_MAX
                                                     : 100;
-  while (fit && done < programs && !session.interrupted()) {
+  while (fit && done < programs && !session.interrupted() && !session.failed_enough()) {
     if (flags.calls != 0 && session.report().calls() >= flags.calls) break;
     const std::uint64_t next = std::min(kBatch, programs - done);
     fit = session.run("conform", conform_jobs(flags.seed, flags.first + done, next, flags.length),
                       {.batch = kBatch, .model_first = false, .shrink = !flags.no_shrink});
     done += next;
-    const std::uint64_t wrong = session.programs() -
-                                session.report().count(gpu::Outcome::Kind::kClean) -
-                                session.report().count(gpu::Outcome::Kind::kUnmet);
-    if (wrong >= flags.failures) break;
   }
   session.close();
   set_exit_code(static_cast<ExitCode>(session.exit_code()));

@@ -100,6 +100,7 @@ int check(const DeviceCheck& work) {
   gpu::SessionOptions options = session_options(work.flags);
   options.out = work.out;
   options.shrink_time = work.shrink_time;
+  options.failures = work.campaign.failures;
   const auto end = std::chrono::steady_clock::now() + work.campaign.time;
   options.stop = [end] { return std::chrono::steady_clock::now() >= end; };
   gpu::watch_interrupts();
@@ -114,15 +115,11 @@ int check(const DeviceCheck& work) {
   std::uint64_t index = campaign->first + campaign->shard;
   std::uint64_t made = 0;
   bool fit = true;
-  while (fit && made < campaign->programs && !session.interrupted()) {
+  while (fit && made < campaign->programs && !session.interrupted() && !session.failed_enough()) {
     const std::uint64_t next = std::min(kBatch, campaign->programs - made);
     fit = session.run("check", check_jobs(campaign, index, next), how);
     made += next;
     index += next * campaign->shards;
-    if (session.report().count(gpu::Outcome::Kind::kDiverged) +
-            session.report().count(gpu::Outcome::Kind::kFailed) >=
-        work.campaign.failures)
-      break;
   }
   session.close();
   return session.exit_code();

@@ -97,7 +97,8 @@ bool Session::open(const std::string& what, std::uint64_t seed) {
 }
 
 bool Session::run(const std::string& suite, std::vector<Job> all, const How& how) {
-  const auto on_model = prepare(all, how.model_first, [this] { return interrupted(); });
+  const auto on_model =
+      prepare(all, how.model_first, [this] { return interrupted() || failed_enough(); });
   std::vector<Job> jobs;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (on_model[i]) {
@@ -106,7 +107,7 @@ bool Session::run(const std::string& suite, std::vector<Job> all, const How& how
       jobs.push_back(std::move(all[i]));
     }
   }
-  if (jobs.empty() || interrupted()) return true;
+  if (jobs.empty() || interrupted() || failed_enough()) return true;
   DeviceRunOptions device;
   device.cuda = options_.cuda;
   device.plant = options_.plant;
@@ -118,7 +119,7 @@ bool Session::run(const std::string& suite, std::vector<Job> all, const How& how
   isolation.hang_after = options_.hang_after + device.shrink_time;
   isolation.batch = how.batch;
   isolation.all_alone = options_.alone;
-  isolation.stop = [this] { return interrupted(); };
+  isolation.stop = [this] { return interrupted() || failed_enough(); };
   isolation.done = [&](std::size_t index, const Outcome& outcome) {
     note(suite, jobs[index], outcome);
   };
@@ -192,6 +193,7 @@ void Session::note(const std::string& suite, const Job& job, const Outcome& outc
       worsen(kCrashed);
       break;
   }
+  ++failed_;
   std::printf("%s: %s: %s: %s\n  %s\n", suite.c_str(), name.c_str(),
               std::string(name_of(judged.kind)).c_str(), judged.signature.c_str(),
               judged.message.c_str());

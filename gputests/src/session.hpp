@@ -27,7 +27,8 @@ struct SessionOptions {
   std::string junit;
   std::string record;
   bool keep_going = false;
-  std::string out;  // folder for failing programs; empty: none are saved
+  std::string out;                      // folder for failing programs; empty: none are saved
+  std::uint64_t failures = UINT64_MAX;  // ends after so many failing programs
   /// Also ends when this says so.
   std::function<bool()> stop;
 };
@@ -56,6 +57,8 @@ class Session {
   void close();
 
   bool interrupted() const;
+  /// As many programs have failed as the options allow.
+  bool failed_enough() const { return failed_ >= options_.failures; }
   /// 0, 3, 42, 43, 44 or 45.
   int exit_code() const { return exit_code_; }
   Report& report() { return report_; }
@@ -74,6 +77,7 @@ class Session {
   std::set<std::string> saved_;  // signatures
   std::uint64_t known_seen_ = 0;
   std::uint64_t programs_ = 0;
+  std::uint64_t failed_ = 0;
   int exit_code_ = 0;
   std::chrono::steady_clock::time_point begin_;
 };
