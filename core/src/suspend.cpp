@@ -52,6 +52,22 @@ Stream copy_stream(const Record& record) {
                                   : record.primary.stream;
 }
 
+// Whether a copy by `device` can write the memory. Memory of the host that no device has access to
+// is copied by the CPU, and the process dies if the host may not write it.
+bool can_be_written(const AccessEntries& entries, const Location& place, DeviceId device) {
+  bool any_device = false;
+  bool host = false;
+  for (const AccessEntry& entry : entries) {
+    if (entry.location == device_location(device)) return entry.access == Access::kReadWrite;
+    if (entry.location.type == LocationType::kDevice) {
+      any_device = true;
+    } else {
+      host = entry.access == Access::kReadWrite;
+    }
+  }
+  return place.type != LocationType::kDevice && !any_device && host;
+}
+
 }  // namespace
 
 // From here on a copy may be at work. Where the record's own stream was destroyed, the copy's one
@@ -140,16 +156,18 @@ Status ResourceCore::settle_copy(Record& record) {
 Status ResourceCore::take_backup(Record& record) {
   if (record.size == 0) return {};
   if (Status may = may_copy(record); !may) return may;
+  const DeviceId device = copy_stream(record).device();
   bool closed = false;
   {
     const Lock lock(mutex_);
     for_each_in_chain(record, [&](const Mapping& mapping) {
-      closed = closed || mapping.chunk->access->entries.count == 0;
+      closed =
+          closed || !can_be_written(mapping.chunk->access->entries, properties_.location, device);
     });
   }
-  // The driver refuses to copy such memory of a device; of the host, it takes the process down.
   if (closed)
-    return make_error(ErrorCode::kInvalidArgument, "nobody has access to memory to be backed up");
+    return make_error(ErrorCode::kInvalidArgument,
+                      "memory to be backed up could not be written again: its access forbids it");
   record.backup = static_cast<std::uint8_t*>(
       driver_.runtime().host_memory().allocate(record.size, kBackupAlignment));
   if (!record.backup) return host_memory_error(record.size);

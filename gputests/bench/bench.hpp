@@ -92,7 +92,7 @@ inline std::string size_text(std::uint64_t bytes) {
 
 /// A driver with device 0's primary context current, and a bound stream.
 struct Gpu {
-  Gpu();
+  explicit Gpu(std::unique_ptr<cuda::CudaBackend> opened);
   std::unique_ptr<cuda::CudaBackend> backend;
   StreamHandle raw;
   Stream stream;  // bound as never capturing

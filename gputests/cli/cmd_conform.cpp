@@ -7,7 +7,7 @@
 #include "command.hpp"
 #include "conform.hpp"
 #include "device_commands.hpp"
-#include "model_device.hpp"
+#include "model_error.hpp"
 #include "run_flags.hpp"
 
 namespace granule::cli {
@@ -37,6 +37,7 @@ void conform(const ConformFlags& flags) {
   gpu::SessionOptions options = session_options(flags.device);
   options.plant = flags.plant;
   options.out = flags.out;
+  options.failures = flags.failures;
   gpu::watch_interrupts();
   gpu::Session session(options);
   if (!session.open("conform", flags.seed))
@@ -47,16 +48,12 @@ void conform(const ConformFlags& flags) {
   const std::uint64_t programs = flags.count != 0   ? flags.count
                                  : flags.calls != 0 ? UINT64_MAX
                                                     : 100;
-  while (fit && done < programs && !session.interrupted()) {
+  while (fit && done < programs && !session.interrupted() && !session.failed_enough()) {
     if (flags.calls != 0 && session.report().calls() >= flags.calls) break;
     const std::uint64_t next = std::min(kBatch, programs - done);
     fit = session.run("conform", conform_jobs(flags.seed, flags.first + done, next, flags.length),
-                      kBatch, false, !flags.no_shrink);
+                      {.batch = kBatch, .model_first = false, .shrink = !flags.no_shrink});
     done += next;
-    const std::uint64_t wrong = session.programs() -
-                                session.report().count(gpu::Outcome::Kind::kClean) -
-                                session.report().count(gpu::Outcome::Kind::kUnmet);
-    if (wrong >= flags.failures) break;
   }
   session.close();
   set_exit_code(static_cast<ExitCode>(session.exit_code()));
@@ -76,8 +73,8 @@ void add_conform(CLI::App& app) {
   command->add_option("--failures", flags->failures, "End after so many failing programs")
       ->capture_default_str();
   command
-      ->add_option("--plant", flags->plant, "With --backend model: a difference that must be found")
-      ->check(CLI::IsMember(gpu::ModelDevice::plants()));
+      ->add_option("--plant", flags->plant, "An error planted into the model, which must be found")
+      ->check(CLI::IsMember(gpu::ModelError::names()));
   command->add_option("--out", flags->out, "Folder for programs that diverge")
       ->capture_default_str();
   command->add_flag("--print", flags->print, "Print program --first and make no call");
@@ -90,7 +87,8 @@ void add_conform(CLI::App& app) {
       "with other places and another schedule stands in for the device. Exit code 43 if they\n"
       "differ; the program is shrunk and saved.\n\nExamples:\n"
       "  granule conform --backend cuda --calls 1000000 --seed 7\n"
-      "  granule conform --plant unmap-refuses-holes");
+      "  granule conform --plant unmap-refuses-holes\n"
+      "  granule conform --backend cuda --plant create-costs-more");
   command->callback([flags] { conform(*flags); });
 }
 

@@ -143,15 +143,15 @@ class Night {
     // Conformance programs each in a process of their own.
     for (gpu::Job& job : jobs)
       if (job.file.find("conformance") != std::string::npos) job.alone = true;
-    return session_->run("corpus", jobs);
+    return session_->run("corpus", std::move(jobs));
   }
 
   bool conform_step() {
-    constexpr std::uint64_t kStep = 500;
+    constexpr std::uint64_t kStep = 100;
     constexpr std::uint32_t kLength = 400;
     const bool fit =
         session_->run("conform", conform_jobs(state_.seed, state_.conform_next, kStep, kLength),
-                      250, false, true);
+                      {.batch = kStep, .model_first = false, .shrink = true});
     if (!session_->interrupted()) state_.conform_next += kStep;
     note_progress();
     return fit;
@@ -161,16 +161,8 @@ class Night {
     constexpr std::uint64_t kStep = 500;
     const auto campaign = std::make_shared<prop::CampaignOptions>();
     campaign->seed = state_.seed;
-    std::vector<gpu::Job> jobs(kStep);
-    for (std::uint64_t i = 0; i < kStep; ++i) {
-      const std::uint64_t index = state_.check_next + i;
-      jobs[i].make = [campaign, index] { return prop::campaign_program(*campaign, index); };
-      jobs[i].alone = gpu::needs_process(jobs[i].make());
-      jobs[i].program.name = "check-" + std::to_string(index);
-      jobs[i].options = prop::campaign_run(*campaign, index);
-      jobs[i].options.cells = false;
-    }
-    const bool fit = session_->run("check", jobs, 250, true, true);
+    const bool fit = session_->run("check", check_jobs(campaign, state_.check_next, kStep),
+                                   {.batch = kStep, .model_first = true, .shrink = true});
     if (!session_->interrupted()) state_.check_next += kStep;
     note_progress();
     return fit;

@@ -1,6 +1,7 @@
 // replay, check and recordings with --backend cuda.
 #include "device_commands.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include <granule/prop/text.hpp>
@@ -62,6 +63,24 @@ std::vector<gpu::Job> conform_jobs(std::uint64_t seed, std::uint64_t first, std:
   return jobs;
 }
 
+std::vector<gpu::Job> check_jobs(std::shared_ptr<const prop::CampaignOptions> campaign,
+                                 std::uint64_t first, std::uint64_t count) {
+  constexpr std::uint64_t kQuicker = 20;
+  std::vector<gpu::Job> jobs(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t index = first + i * campaign->shards;
+    jobs[i].make = [campaign, index] {
+      prop::Program program = prop::campaign_program(*campaign, index);
+      gpu::shorten_waits(program, kQuicker);
+      return program;
+    };
+    jobs[i].program.name = "check-" + std::to_string(campaign->seed) + "-" + std::to_string(index);
+    jobs[i].options = prop::campaign_run(*campaign, index);
+    jobs[i].options.cells = false;
+  }
+  return jobs;
+}
+
 namespace {
 
 int replay(const DeviceReplay& work) {
@@ -72,7 +91,7 @@ int replay(const DeviceReplay& work) {
   gpu::watch_interrupts();
   gpu::Session session(options);
   if (!session.open("replay", work.run.machine.seed)) return session.exit_code();
-  session.run("replay", jobs);
+  session.run("replay", std::move(jobs));
   session.close();
   return session.exit_code();
 }
@@ -81,33 +100,26 @@ int check(const DeviceCheck& work) {
   gpu::SessionOptions options = session_options(work.flags);
   options.out = work.out;
   options.shrink_time = work.shrink_time;
+  options.failures = work.campaign.failures;
   const auto end = std::chrono::steady_clock::now() + work.campaign.time;
   options.stop = [end] { return std::chrono::steady_clock::now() >= end; };
   gpu::watch_interrupts();
   gpu::Session session(options);
   if (!session.open("check", work.campaign.seed)) return session.exit_code();
-  constexpr std::uint64_t kBatch = 500;
-  std::uint64_t index = work.campaign.first + work.campaign.shard;
+  constexpr std::uint64_t kBatch = 2000;
+  const auto campaign = std::make_shared<const prop::CampaignOptions>(work.campaign);
+  gpu::Session::How how;
+  how.batch = kBatch;
+  how.model_first = !work.planted;
+  how.shrink = true;
+  std::uint64_t index = campaign->first + campaign->shard;
   std::uint64_t made = 0;
   bool fit = true;
-  while (fit && made < work.campaign.programs && !session.interrupted()) {
-    std::vector<gpu::Job> jobs;
-    for (; jobs.size() < kBatch && made < work.campaign.programs; ++made) {
-      gpu::Job job;
-      const prop::CampaignOptions& campaign = work.campaign;
-      job.make = [&campaign, index] { return prop::campaign_program(campaign, index); };
-      job.alone = gpu::needs_process(job.make());
-      job.program.name = "check-" + std::to_string(campaign.seed) + "-" + std::to_string(index);
-      job.options = prop::campaign_run(campaign, index);
-      job.options.cells = false;
-      jobs.push_back(std::move(job));
-      index += campaign.shards;
-    }
-    fit = session.run("check", jobs, kBatch, true, true);
-    if (session.report().count(gpu::Outcome::Kind::kDiverged) +
-            session.report().count(gpu::Outcome::Kind::kFailed) >=
-        work.campaign.failures)
-      break;
+  while (fit && made < campaign->programs && !session.interrupted() && !session.failed_enough()) {
+    const std::uint64_t next = std::min(kBatch, campaign->programs - made);
+    fit = session.run("check", check_jobs(campaign, index, next), how);
+    made += next;
+    index += next * campaign->shards;
   }
   session.close();
   return session.exit_code();

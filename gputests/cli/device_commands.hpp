@@ -1,7 +1,9 @@
 // From flags of the command to a session on a device.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "device.hpp"
 #include "session.hpp"
@@ -14,7 +16,10 @@ gpu::SessionOptions session_options(const DeviceFlags& flags);
 bool jobs_of_files(const std::vector<std::string>& files, const std::string& only,
                    const prop::RunOptions& run, std::vector<gpu::Job>& jobs);
 
-/// Jobs of a conformance campaign, made in the child.
+/// Jobs of a campaign of generated programs, from number `first` on. Their pauses are shortened.
+std::vector<gpu::Job> check_jobs(std::shared_ptr<const prop::CampaignOptions> campaign,
+                                 std::uint64_t first, std::uint64_t count);
+/// Jobs of a conformance campaign.
 std::vector<gpu::Job> conform_jobs(std::uint64_t seed, std::uint64_t first, std::uint64_t count,
                                    std::uint32_t calls);
 

@@ -10,7 +10,7 @@
 namespace granule::gpu {
 
 /// C source that makes the recorded calls again and prints each answer beside the recorded one.
-/// Calls of the harness that no driver has (gates, pauses, landings) become comments or sleeps.
+/// Held streams wait on a word of pinned memory there; a landing becomes a comment.
 std::string c_source(const std::string& program, const std::vector<record::Entry>& entries);
 
 }  // namespace granule::gpu

@@ -40,7 +40,7 @@ class Runner {
     const Status warm = backend_->warm_up();
     if (!warm.ok()) return "warming up failed: " + to_string(warm.error());
     shake_out_own_memory();
-    forget_high_marks();
+    put_back_default_pools();
     measure_free(*backend_, config_);
     baseline_ = config_;
     return {};
@@ -49,15 +49,6 @@ class Runner {
   bool run(const Job& job, Outcome& outcome) {
     const prop::Program made = job.make ? job.make() : prop::Program{};
     const prop::Program& program = job.make ? made : job.program;
-    if (options_.model_first) {
-      const prop::RunReport alone = prop::run(program, job.options);
-      if (alone.status == prop::RunStatus::kFailed) {
-        outcome = outcome_of(program, alone);
-        outcome.name = program.name;
-        outcome.signature = "on the model: " + outcome.signature;
-        return true;
-      }
-    }
     const prop::RunReport report = run_once(program, job.options, true);
     outcome = outcome_of(program, report);
     outcome.name = program.name;
@@ -122,6 +113,7 @@ class Runner {
     config.seed = wanted.seed;
     how.keep_going = options_.keep_going;
     how.record = record && !options_.record.empty();
+    how.plant = options_.plant;
     auto machine = std::make_unique<FollowingMachine>(*backend_, config, std::move(how));
     machine_ = machine.get();
     return machine;
@@ -152,18 +144,42 @@ class Runner {
     }
   }
 
-  /// The warm-up used the default pools; their high-water marks start at nothing.
-  void forget_high_marks() {
-    for (std::size_t i = 0; i < config_.devices.size(); ++i) {
+  /// The default pools outlive programs: empty, with the settings and marks of fresh ones. False:
+  /// one of them is not.
+  bool put_back_default_pools() {
+    const auto devices = static_cast<std::int32_t>(config_.devices.size());
+    bool fresh = true;
+    for (std::int32_t i = 0; i < devices; ++i) {
       DeviceGetDefaultMemPool get;
-      get.device.value = static_cast<std::int32_t>(i);
-      if (backend_->run(get) != DriverStatus::kSuccess) continue;
+      get.device.value = i;
+      if (backend_->run(get) != DriverStatus::kSuccess) continue;  // it has none
+      const auto set = [&](PoolAttribute attribute, std::uint64_t value) {
+        MemPoolSetAttribute call{get.pool, attribute, value};
+        fresh = backend_->run(call) == DriverStatus::kSuccess && fresh;
+      };
+      for (const PoolAttribute reuse :
+           {PoolAttribute::kReuseFollowEventDependencies, PoolAttribute::kReuseAllowOpportunistic,
+            PoolAttribute::kReuseAllowInternalDependencies})
+        set(reuse, 1);
+      set(PoolAttribute::kReleaseThreshold, 0);
+      MemPoolTrimTo trim{get.pool, 0};
+      backend_->run(trim);
+      set(PoolAttribute::kReservedMemHigh, 0);
+      set(PoolAttribute::kUsedMemHigh, 0);
       for (const PoolAttribute high :
            {PoolAttribute::kReservedMemHigh, PoolAttribute::kUsedMemHigh}) {
-        MemPoolSetAttribute reset{get.pool, high, 0};
-        backend_->run(reset);
+        MemPoolGetAttribute left{get.pool, high, 0};
+        fresh = backend_->run(left) == DriverStatus::kSuccess && left.value == 0 && fresh;
+      }
+      for (std::int32_t peer = 0; peer < devices; ++peer) {
+        if (peer == i) continue;
+        MemPoolSetAccess none;
+        none.pool = get.pool;
+        none.access.push({device_location(DeviceId{peer}), Access::kNone});
+        backend_->run(none);
       }
     }
+    return fresh;
   }
 
   /// Whether the device is as the first program found it.
@@ -178,7 +194,7 @@ class Runner {
       const std::uint64_t is = now.devices[i].memory;
       if ((was > is ? was - is : is - was) > kOwn) return false;
     }
-    if (!is_healthy()) return false;
+    if (!is_healthy() || !put_back_default_pools()) return false;
     config_ = now;
     return true;
   }

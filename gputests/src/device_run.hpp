@@ -12,13 +12,11 @@ namespace granule::gpu {
 
 /// How the children of a run work.
 struct DeviceRunOptions {
-  bool cuda = true;   // false: a second model in the device's place
-  std::string plant;  // model only: a difference to be found
-  bool model_first =
-      false;  // run each program on the model alone first; what fails there is not run
-  bool keep_going = false;                   // differences are printed only
-  std::string record;                        // file that recordings are appended to; empty: none
-  Profile profile;                           // cuda: what probe() found
+  bool cuda = true;         // false: a second model in the device's place
+  std::string plant;        // an error of the model that follows, to be found; empty: none
+  bool keep_going = false;  // differences are printed only
+  std::string record;       // file that recordings are appended to; empty: none
+  Profile profile;          // cuda: what probe() found
   std::chrono::milliseconds shrink_time{0};  // 0: failing programs are not shrunk
 };
 

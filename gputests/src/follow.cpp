@@ -2,6 +2,7 @@
 #include "follow.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include <granule/backends/trace.hpp>
@@ -122,8 +123,8 @@ model::Config following(model::Config config) {
   return config;
 }
 
-Follower::Follower(Backend& device, model::DriverState& oracle)
-    : device_(device), oracle_(oracle) {}
+Follower::Follower(Backend& device, model::DriverState& oracle, ModelError error)
+    : device_(device), oracle_(oracle), error_(std::move(error)) {}
 Follower::~Follower() = default;
 
 bool Follower::may_be_undefined(const Call& call) const {
@@ -165,130 +166,6 @@ bool Follower::withhold(Call& call, DriverStatus& status) {
   return true;
 }
 
-std::uint64_t Follower::oracle_pool(const Call& call, model::ThreadId thread) {
-  if (const auto* from = std::get_if<MemAllocFromPoolAsync>(&call)) return from->pool.value;
-  const auto* alloc = std::get_if<MemAllocAsync>(&call);
-  if (alloc == nullptr) return 0;
-  std::int32_t device = 0;
-  Call context = StreamGetCtx{alloc->stream, {}};
-  if (model::step(oracle_, thread, context) != DriverStatus::kSuccess) return 0;
-  Call push = CtxPushCurrent{std::get<StreamGetCtx>(context).context};
-  if (model::step(oracle_, thread, push) == DriverStatus::kSuccess) {
-    Call where = CtxGetDevice{};
-    model::step(oracle_, thread, where);
-    device = std::get<CtxGetDevice>(where).device.value;
-    Call pop = CtxPopCurrent{};
-    model::step(oracle_, thread, pop);
-  }
-  Call pool = DeviceGetMemPool{DeviceId{device}, {}};
-  if (model::step(oracle_, thread, pool) != DriverStatus::kSuccess) return 0;
-  return std::get<DeviceGetMemPool>(pool).pool.value;
-}
-
-void Follower::force_choices(const Call& device) {
-  const auto* create = std::get_if<MemCreate>(&device);
-  const auto* import = std::get_if<MemImportFromShareableHandle>(&device);
-  if (const auto* reserve = std::get_if<MemAddressReserve>(&device)) {
-    oracle_.force_next_reserve(reserve->ptr.value);
-  } else if (create != nullptr || import != nullptr) {
-    const AllocationHandle handle = create != nullptr ? create->handle : import->handle;
-    oracle_.force_next_handle(handle.value);
-  } else if (pool_in_use_ != 0) {
-    const auto shift = pool_shift_.find(pool_in_use_);
-    if (shift == pool_shift_.end()) return;
-    const auto* one = std::get_if<MemAllocAsync>(&device);
-    const auto* from = std::get_if<MemAllocFromPoolAsync>(&device);
-    const std::uint64_t ptr = one != nullptr ? one->ptr.value : from->ptr.value;
-    if (ptr != 0) oracle_.force_next_pool_block(ptr - shift->second);
-  }
-}
-
-Follower::Try Follower::attempt(const Call& device, DriverStatus status, const Call& asked,
-                                model::ThreadId thread) {
-  Try tried{asked, DriverStatus::kSuccess, {}};
-  if (status == DriverStatus::kSuccess) force_choices(device);
-  tried.status = model::step(oracle_, thread, tried.call);
-  oracle_.clear_forced();
-  if (tried.status != status) {
-    tried.field = "status";
-  } else if (status == DriverStatus::kSuccess) {
-    tried.field = first_difference(names_, without_own_memory(device, thread), tried.call);
-    if (tried.field.empty() && pool_in_use_ != 0 && pool_shift_.count(pool_in_use_) != 0) {
-      const auto* one = std::get_if<MemAllocAsync>(&device);
-      const std::uint64_t ptr =
-          one != nullptr ? one->ptr.value : std::get<MemAllocFromPoolAsync>(device).ptr.value;
-      const auto* other = std::get_if<MemAllocAsync>(&tried.call);
-      const std::uint64_t placed = other != nullptr
-                                       ? other->ptr.value
-                                       : std::get<MemAllocFromPoolAsync>(tried.call).ptr.value;
-      if (ptr != 0 && placed != ptr - pool_shift_.at(pool_in_use_)) tried.field = "ptr";
-    }
-    const auto* reserve = std::get_if<MemAddressReserve>(&device);
-    if (reserve != nullptr && std::get<MemAddressReserve>(tried.call).ptr != reserve->ptr)
-      tried.field = "ptr";
-  }
-  return tried;
-}
-
-Call Follower::without_own_memory(const Call& device, model::ThreadId thread) {
-  Call adjusted = device;
-  auto* info = std::get_if<MemGetInfo>(&adjusted);
-  if (info == nullptr || own_memory_.empty()) return adjusted;
-  Call where = CtxGetDevice{};
-  if (model::step(oracle_, thread, where) != DriverStatus::kSuccess) return adjusted;
-  const auto own = own_memory_.find(std::get<CtxGetDevice>(where).device.value);
-  if (own != own_memory_.end()) info->free -= static_cast<std::uint64_t>(own->second);
-  return adjusted;
-}
-
-// How much of the last free memory can be had is the device's choice.
-bool Follower::retry_grant(Try& tried, const Call& device, DriverStatus status, const Call& asked,
-                           model::ThreadId thread, const model::DriverState& before) {
-  const bool granted = status == DriverStatus::kSuccess;
-  const bool refused = status == DriverStatus::kOutOfMemory;
-  if (!(granted && tried.status == DriverStatus::kOutOfMemory) &&
-      !(refused && tried.status == DriverStatus::kSuccess))
-    return false;
-  const model::DriverState after = oracle_;
-  oracle_ = before;
-  oracle_.force_next_grant(granted);
-  Try next = attempt(device, status, asked, thread);
-  if (!next.field.empty()) {
-    oracle_ = after;
-    return false;
-  }
-  tried = std::move(next);
-  ++followed_;
-  return true;
-}
-
-bool Follower::retry(Try& tried, const Call& device, DriverStatus status, const Call& asked,
-                     model::ThreadId thread, const model::DriverState& before) {
-  const model::DriverState after = oracle_;
-  const auto again = [&](const auto& change) {
-    oracle_ = before;
-    change();
-    Try next = attempt(device, status, asked, thread);
-    if (!next.field.empty()) return false;
-    tried = std::move(next);
-    ++followed_;
-    return true;
-  };
-  if (is_sticky(status)) {
-    if (again([&] { oracle_.reveal_faults(); })) return true;
-    if (again([&] {
-          oracle_.drain();
-          oracle_.reveal_faults();
-        }))
-      return true;
-  }
-  for (const StreamHandle stream : streams_)
-    if (again([&] { oracle_.advance_stream(thread, stream); })) return true;
-  if (again([&] { oracle_.drain(); })) return true;
-  oracle_ = after;
-  return false;
-}
-
 void Follower::follow(const Call& device, DriverStatus status, const Call& asked,
                       model::ThreadId thread) {
   const bool refused = status == DriverStatus::kInvalidValue || status == DriverStatus::kUnknown;
@@ -310,6 +187,7 @@ void Follower::follow(const Call& device, DriverStatus status, const Call& asked
   }
   std::unique_ptr<model::DriverState> before;
   const bool unsettled = oracle_.pending_work() > 0;
+  if (status == DriverStatus::kSuccess) look_at_pool(device, unsettled);
   const std::uint64_t bytes = memory_asked(asked);
   const std::uint64_t free = bytes == 0 ? 0 : oracle_.free_bytes(0);
   const bool near_limit =
@@ -321,10 +199,12 @@ void Follower::follow(const Call& device, DriverStatus status, const Call& asked
   if (!tried.field.empty() && near_limit && bytes + kSlack > free)
     retry_grant(tried, device, status, asked, thread, *before);
   if (!tried.field.empty() && before) retry(tried, device, status, asked, thread, *before);
-  if (!tried.field.empty()) record(device, status, tried);
+  if (std::holds_alternative<StreamEndCapture>(device) && captures_ > 0) --captures_;
+  if (!tried.field.empty()) record(device, status, tried, thread);
   if (status == DriverStatus::kSuccess && tried.status == DriverStatus::kSuccess)
     settle(device, tried, thread);
   pool_in_use_ = 0;
+  reserved_.reset();
 }
 
 void Follower::note_pool(const Call& device, const Call& oracle) {
@@ -340,6 +220,7 @@ void Follower::note_pool(const Call& device, const Call& oracle) {
 void Follower::settle(const Call& device, const Try& tried, model::ThreadId thread) {
   learn_effects(names_, device, tried.call);
   note_pool(device, tried.call);
+  if (std::holds_alternative<StreamBeginCapture>(device)) ++captures_;
   if (const auto* made = std::get_if<StreamCreate>(&tried.call)) streams_.push_back(made->stream);
   if (const auto* gone = std::get_if<StreamDestroy>(&tried.call))
     std::erase(streams_, gone->stream);
@@ -357,7 +238,8 @@ void Follower::settle(const Call& device, const Try& tried, model::ThreadId thre
   }
 }
 
-void Follower::record(const Call& device, DriverStatus status, const Try& tried) {
+void Follower::record(const Call& device, DriverStatus status, const Try& tried,
+                      model::ThreadId thread) {
   Divergence found;
   found.number = calls_;
   found.origin = current_origin();
@@ -369,6 +251,10 @@ void Follower::record(const Call& device, DriverStatus status, const Try& tried)
     found.device_says = spelled(status);
     found.model_says = spelled(tried.status);
     found.signature = name + " status " + found.device_says + " " + found.model_says;
+  } else if (found.field == "reserved") {
+    found.device_says = std::to_string(*reserved_);
+    found.model_says = std::to_string(oracle_reserved(thread));
+    found.signature = name + " reserved";
   } else {
     found.device_says = output_text(device, found.field);
     found.model_says = output_text(tried.call, found.field);
@@ -389,7 +275,7 @@ void Follower::compare_free(std::int32_t device, std::uint64_t free) {
   const bool last = static_cast<std::size_t>(device) + 1 == oracle_.config().devices.size();
   if (last) other_calls_ = false;  // all devices have been asked
   const std::uint64_t wanted =
-      oracle_.free_bytes(device) +
+      error_.free_bytes(oracle_, device) +
       static_cast<std::uint64_t>(own_memory_.empty() ? 0 : own_memory_[device]);
   if (wanted == free || any_) return;
   const auto moved = static_cast<std::int64_t>(free - wanted);
@@ -419,7 +305,13 @@ std::vector<Divergence> Follower::take_divergences() {
 
 DriverStatus Follower::ask_device(Call& call) {
   if (log_buffer != nullptr) {
-    const std::string text = trace::to_text(call);
+    std::string text = trace::to_text(call) + " (call " + std::to_string(calls_);
+    char number[20];
+    for (const auto& [stream, unused] : live_[ObjectKind::kNone]) {
+      std::snprintf(number, sizeof number, "%llx", static_cast<unsigned long long>(stream));
+      text += std::string(", held 0x") + number;
+    }
+    text += ")";
     const std::size_t length = std::min(text.size(), log_size - 1);
     std::copy_n(text.begin(), length, log_buffer);
     log_buffer[length] = '\0';
@@ -442,6 +334,7 @@ DriverStatus Follower::execute(Call& call) noexcept {
     const std::lock_guard lock(mutex_);
     ++calls_;
     if (!inside && withhold(call, status)) return status;
+    look_at_streams(call, thread);
     asked = renamed_inputs(names_, call);
   }
   status = ask_device(call);
@@ -453,7 +346,7 @@ DriverStatus Follower::execute(Call& call) noexcept {
     // The backend knows that the driver crashes on this and made no call.
     const DriverStatus answer = model::step(oracle_, thread, asked);
     ++withheld_;
-    if (answer == DriverStatus::kSuccess) record(call, status, {asked, answer, "status"});
+    if (answer == DriverStatus::kSuccess) record(call, status, {asked, answer, "status"}, thread);
     return answer == DriverStatus::kSuccess ? status : answer;
   }
   if (status == DriverStatus::kSuccess) note_live(call);

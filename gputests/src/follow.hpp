@@ -4,16 +4,20 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <granule/backend_api/backend.hpp>
 #include <granule/backends/origin.hpp>
 #include <granule/model/model.hpp>
 
+#include "model_error.hpp"
 #include "rename.hpp"
 
 namespace granule::gpu {
@@ -32,6 +36,8 @@ struct Divergence {
 };
 std::string to_text(const Divergence& divergence);
 
+bool is_pool_allocation(const Call& call);
+
 /// From here on the text of each call is put into `buffer` before the device is asked, so that
 /// whoever survives the process can read what it was doing. Null: not any more.
 void log_calls_to(char* buffer, std::size_t size);
@@ -42,13 +48,28 @@ void log_calls_to(char* buffer, std::size_t size);
 class Follower final : public Backend {
  public:
   /// The oracle must be a fresh machine like the device; its schedule is made lazy.
-  Follower(Backend& device, model::DriverState& oracle);
+  Follower(Backend& device, model::DriverState& oracle, ModelError error = {});
   ~Follower() override;
 
   DriverStatus execute(Call& call) noexcept override;
 
   /// The logical thread that the calls that follow belong to.
   void set_thread(std::uint32_t number) { thread_ = model::ThreadId{number}; }
+
+  /// Asks for the physical bytes of the pool that a successful allocation came from; nothing where
+  /// that cannot be said. Used where the model does not know how far the device has come.
+  using LookAtPool = std::function<std::optional<std::uint64_t>(const Call& allocation)>;
+  /// `streams`: before such an allocation the device is also asked which streams are done.
+  void set_look(LookAtPool look, bool streams) {
+    look_ = std::move(look);
+    look_at_streams_ = streams;
+  }
+  /// What was seen around a successful pool allocation.
+  struct Look {
+    std::vector<StreamHandle> done;  // the device's, before it
+    std::optional<std::uint64_t> reserved;
+  };
+  const std::vector<Look>& looks() const { return looks_; }
 
   /// Compares the free memory of a device, as its driver says, with the oracle's.
   void compare_free(std::int32_t device, std::uint64_t free);
@@ -94,14 +115,18 @@ class Follower final : public Backend {
   void settle(const Call& device, const Try& tried, model::ThreadId thread);
   bool retry_grant(Try& tried, const Call& device, DriverStatus status, const Call& asked,
                    model::ThreadId thread, const model::DriverState& before);
+  void look_at_streams(const Call& call, model::ThreadId thread);
+  void look_at_pool(const Call& device, bool unsettled);
+  std::uint64_t oracle_reserved(model::ThreadId thread);
   Call without_own_memory(const Call& device, model::ThreadId thread);
   void note_pool(const Call& device, const Call& oracle);
   void note_live(const Call& device);
-  void record(const Call& device, DriverStatus status, const Try& tried);
+  void record(const Call& device, DriverStatus status, const Try& tried, model::ThreadId thread);
   DriverStatus ask_device(Call& call);
 
   Backend& device_;
   model::DriverState& oracle_;
+  const ModelError error_;
   mutable std::recursive_mutex mutex_;  // host functions call back in
   Renamer names_;
   model::ThreadId thread_{0};
@@ -110,7 +135,13 @@ class Follower final : public Backend {
   std::map<ObjectKind, Objects> live_;                     // all other kinds
   std::map<std::uint64_t, std::uint64_t> pool_shift_;      // oracle pool -> device minus oracle
   std::uint64_t pool_in_use_ = 0;                          // oracle pool of the call in progress
-  std::vector<StreamHandle> streams_;                      // the oracle's, live
+  LookAtPool look_;
+  std::optional<std::uint64_t> reserved_;  // by the device, behind the call in progress
+  bool look_at_streams_ = false;
+  std::vector<StreamHandle> done_;  // seen before the call in progress
+  std::vector<Look> looks_;
+  std::uint32_t captures_ = 0;         // begun and not ended: no stream may be asked then
+  std::vector<StreamHandle> streams_;  // the oracle's, live
   std::deque<HostCall> host_calls_;
   std::vector<Divergence> divergences_;
   /// What the driver itself holds more (negative) or less of a device than at the start.

@@ -36,6 +36,7 @@ void write_line(int fd, const std::string& line) {
 }
 
 constexpr int kUnfitCode = 3;
+constexpr std::size_t kMostBefore = 256;  // jobs that are searched for what spoils a later one
 constexpr std::size_t kLogBytes = 1024;
 
 /// The life of a child: makes its runner, runs its jobs, says what came of each.
@@ -240,28 +241,36 @@ class Isolation {
     if (before.empty() || stopped()) return settle(culprit, outcome);
     const Ended alone = run_child({culprit}, false);
     if (alone.culprit) return settle(culprit, outcome);
-    // Clean by itself: halve the jobs before it while it still dies behind them.
+    // Clean by itself: take away what it does not need of the jobs before it.
+    if (before.size() > kMostBefore)
+      before.erase(before.begin(), before.end() - static_cast<std::ptrdiff_t>(kMostBefore));
+    const auto end = Clock::now() + options_.search_time;
     const auto dies_behind = [&](Indexes some) {
       some.push_back(culprit);
       return run_child(some, false).culprit.has_value();
     };
-    constexpr int kRounds = 8;
-    for (int round = 0; round < kRounds && before.size() > 1 && !stopped(); ++round) {
-      const auto half = static_cast<std::ptrdiff_t>(before.size() / 2);
-      Indexes first(before.begin(), before.begin() + half);
-      Indexes second(before.begin() + half, before.end());
-      if (dies_behind(second)) {
-        before = std::move(second);
-      } else if (dies_behind(first)) {
-        before = std::move(first);
-      } else {
-        break;
+    for (std::size_t parts = 2; before.size() > 1 && !stopped() && Clock::now() < end;) {
+      const std::size_t size = (before.size() + parts - 1) / parts;
+      bool smaller = false;
+      for (std::size_t at = 0; at < before.size() && !smaller && Clock::now() < end; at += size) {
+        Indexes rest = before;
+        const auto from = rest.begin() + static_cast<std::ptrdiff_t>(at);
+        rest.erase(from, from + static_cast<std::ptrdiff_t>(std::min(size, rest.size() - at)));
+        if (rest.empty() || !dies_behind(rest)) continue;
+        before = std::move(rest);
+        parts = std::max<std::size_t>(parts - 1, 2);
+        smaller = true;
       }
+      if (smaller) continue;
+      if (size == 1) break;
+      parts = std::min(parts * 2, before.size());
     }
     outcome.message += "; clean by itself, not behind ";
-    outcome.message += before.size() == 1 ? jobs_[before.front()].program.name
-                                          : std::to_string(before.size()) + " programs from " +
-                                                jobs_[before.front()].program.name + " on";
+    constexpr std::size_t kNamed = 5;
+    for (std::size_t i = 0; i < std::min(kNamed, before.size()); ++i)
+      outcome.message += (i == 0 ? "" : ", ") + jobs_[before[i]].program.name;
+    if (before.size() > kNamed)
+      outcome.message += " and " + std::to_string(before.size() - kNamed) + " more";
     settle(culprit, outcome);
   }
 

@@ -23,10 +23,7 @@ bool touches_process(prop::Verb verb) {
     case Verb::kCuDevicePrimaryCtxRetain:
     case Verb::kCuDevicePrimaryCtxRelease:
     case Verb::kCuDevicePrimaryCtxReset:
-    case Verb::kCuDeviceGetDefaultMemPool:
-    case Verb::kCuDeviceGetMemPool:
     case Verb::kCuDeviceSetMemPool:
-    case Verb::kCuMemAllocAsync:
       return true;
     default:
       return false;
@@ -91,9 +88,16 @@ bool needs_process(const prop::Program& program) {
   if (has(prop::Verb::kBeginCapture) && has(prop::Verb::kDestroy)) return true;
   return std::any_of(
       program.statements.begin(), program.statements.end(), [](const prop::Statement& s) {
-        return touches_process(s.verb) || expects_fault(s) || !s.host_function.empty() ||
-               (s.verb == prop::Verb::kResourcePool && s.has("default"));
+        return touches_process(s.verb) || expects_fault(s) || !s.host_function.empty();
       });
+}
+
+void shorten_waits(prop::Program& program, std::uint64_t times) {
+  for (prop::Statement& s : program.statements) {
+    if (s.verb != prop::Verb::kPause && s.verb != prop::Verb::kBusy) continue;
+    for (prop::Operand& operand : s.operands)
+      if (auto* duration = std::get_if<prop::Duration>(&operand)) duration->nanoseconds /= times;
+  }
 }
 
 std::string leading_context(const prop::Program& program) {

@@ -16,7 +16,7 @@ namespace granule::gpu {
 struct Job {
   std::string file;
   prop::Program program;
-  /// Makes the program in the child, where it is needed; then `program` is not looked at.
+  /// Makes the program when it is needed; then `program` is only a name.
   std::function<prop::Program()> make;
   prop::RunOptions options;  // make_machine is the child's
   bool alone = false;        // in a process of its own
@@ -40,9 +40,11 @@ std::string_view name_of(Outcome::Kind kind) noexcept;
 std::string to_line(const Outcome& outcome);
 bool from_line(std::string_view line, Outcome& outcome);
 
-/// Whether the program touches what outlives it in a process: contexts, the default pool, faults
-/// of kernels, calls inside host functions.
+/// Whether the program touches what outlives it in a process: contexts, which pool is current,
+/// faults of kernels, calls inside host functions.
 bool needs_process(const prop::Program& program);
+/// Divides pauses and busy streams of a generated program: their length is real time on a device.
+void shorten_waits(prop::Program& program, std::uint64_t times);
 /// "never" or "no_init" if the program begins without a context; empty otherwise.
 std::string leading_context(const prop::Program& program);
 
@@ -53,6 +55,8 @@ using MakeRunner = std::function<RunJob(const Job& first, std::string& why)>;
 
 struct IsolationOptions {
   std::chrono::milliseconds hang_after = std::chrono::seconds(60);
+  /// For finding which jobs before it a dying one needs; a run in progress is let end.
+  std::chrono::milliseconds search_time = std::chrono::seconds(30);
   std::size_t batch = 200;  // jobs of a process, at most
   bool all_alone = false;
   /// Asked now and then: true ends after the job in progress.
@@ -63,8 +67,8 @@ struct IsolationOptions {
 
 /// Runs jobs in child processes forked from this one, which must not have opened the driver. A
 /// child that crashes or hangs costs the job that it had in hand; if that job is clean in a process
-/// of its own, the jobs before it are searched by halves for the one that spoils it. False: the
-/// machine is unfit; outcomes that are there stand.
+/// of its own, those of the jobs before it that it needs for that are searched. False: the machine
+/// is unfit; outcomes that are there stand.
 bool run_isolated(const std::vector<Job>& jobs, const MakeRunner& make,
                   const IsolationOptions& options, std::vector<Outcome>& outcomes);
 

@@ -11,13 +11,65 @@ FollowingMachine::FollowingMachine(Backend& device, model::Config config, Option
       device_(device),
       threads_(device),
       oracle_(following(std::move(config))),
-      follower_(options_.set_device_thread ? device_ : static_cast<Backend&>(threads_), oracle_) {
+      follower_(options_.set_device_thread ? device_ : static_cast<Backend&>(threads_), oracle_,
+                ModelError(options_.plant)) {
   if (!options_.without_context && !options_.without_init) keep_primaries();
   if (options_.record) recorder_ = std::make_unique<record::RecordBackend>(follower_);
+  follower_.set_look([this](const Call& allocation) { return look_at_pool(allocation); }, true);
 }
 
+// What was seen of streams and pools stands around the allocations, so that a later run can follow.
 std::vector<record::Entry> FollowingMachine::take_recording() {
-  return recorder_ ? recorder_->take() : std::vector<record::Entry>{};
+  std::vector<record::Entry> all;
+  if (!recorder_) return all;
+  auto look = follower_.looks().begin();
+  for (record::Entry& entry : recorder_->take()) {
+    const auto* from = std::get_if<MemAllocFromPoolAsync>(&entry.call);
+    const bool pool = from != nullptr || std::holds_alternative<MemAllocAsync>(entry.call);
+    const std::uint32_t thread = entry.thread;
+    const PoolHandle handle = from != nullptr ? from->pool : PoolHandle{};
+    const bool made = pool && entry.status == DriverStatus::kSuccess;
+    if (!made || look == follower_.looks().end()) {
+      all.push_back(std::move(entry));
+      continue;
+    }
+    for (const StreamHandle done : look->done)
+      all.push_back({thread, CallOrigin::kHarness, DriverStatus::kSuccess, StreamQuery{done}});
+    all.push_back(std::move(entry));
+    if (look->reserved)
+      all.push_back(
+          {thread, CallOrigin::kHarness, DriverStatus::kSuccess,
+           MemPoolGetAttribute{handle, PoolAttribute::kReservedMemCurrent, *look->reserved}});
+    ++look;
+  }
+  return all;
+}
+
+std::optional<std::uint64_t> FollowingMachine::look_at_pool(const Call& allocation) {
+  const OriginScope scope(CallOrigin::kHarness);
+  MemPoolGetAttribute get;
+  get.attribute = PoolAttribute::kReservedMemCurrent;
+  if (const auto* from = std::get_if<MemAllocFromPoolAsync>(&allocation)) {
+    get.pool = from->pool;
+  } else {
+    StreamGetCtx where;
+    where.stream = std::get<MemAllocAsync>(allocation).stream;
+    // A default stream's context is that of the program's own thread, which need not be this one.
+    if (where.stream.value <= kPerThreadStream.value) return std::nullopt;
+    if (device_.run(where) != DriverStatus::kSuccess) return std::nullopt;
+    CtxPushCurrent push{where.context};
+    if (device_.run(push) != DriverStatus::kSuccess) return std::nullopt;
+    CtxGetDevice device;
+    device_.run(device);
+    CtxPopCurrent pop;
+    device_.run(pop);
+    DeviceGetMemPool current;
+    current.device = device.device;
+    if (device_.run(current) != DriverStatus::kSuccess) return std::nullopt;
+    get.pool = current.pool;
+  }
+  if (device_.run(get) != DriverStatus::kSuccess) return std::nullopt;
+  return get.value;
 }
 
 FollowingMachine::~FollowingMachine() {

@@ -32,6 +32,8 @@ class FollowingMachine final : public prop::Machine {
     bool record = false;
     /// Differences are printed and the program goes on; what follows may come of the first.
     bool keep_going = false;
+    /// An error planted into the model (ModelError::names()); empty: none.
+    std::string plant;
   };
 
   /// `config` describes the device as it is now: its `memory` is what is free.
@@ -46,12 +48,13 @@ class FollowingMachine final : public prop::Machine {
   std::uint64_t followed() const override { return follower_.followed(); }
 
   Follower& follower() { return follower_; }
-  /// The calls so far, with Options::record.
+  /// The calls so far, with Options::record; once.
   std::vector<record::Entry> take_recording();
 
  private:
   void keep_primaries();
   void compare_free();
+  std::optional<std::uint64_t> look_at_pool(const Call& allocation);
 
   Options options_;
   Backend& device_;

@@ -2,6 +2,7 @@
 #include "recording.hpp"
 
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include <granule/backends/origin.hpp>
@@ -67,6 +68,15 @@ class Playback final : public Backend {
   bool asked_ = false;
 };
 
+/// What was seen of a pool behind its allocation, if that is what comes next.
+std::optional<std::uint64_t> look_behind(const std::vector<record::Entry>& entries,
+                                         std::size_t index) {
+  if (index + 1 >= entries.size() || entries[index + 1].origin != CallOrigin::kHarness) return {};
+  const auto* get = std::get_if<MemPoolGetAttribute>(&entries[index + 1].call);
+  if (get == nullptr || get->attribute != PoolAttribute::kReservedMemCurrent) return {};
+  return get->value;
+}
+
 bool is_own_answer(DriverStatus status) {
   return status == DriverStatus::kWouldBlock || status == DriverStatus::kUndefined;
 }
@@ -125,7 +135,12 @@ std::vector<Divergence> hold_against_model(const Recording& recording) {
     Call call = retain;
     model::step(oracle, model::ThreadId{0}, call);
   }
-  for (const record::Entry& entry : recording.entries) {
+  for (std::size_t i = 0; i < recording.entries.size(); ++i) {
+    const record::Entry& entry = recording.entries[i];
+    const auto seen = is_pool_allocation(entry.call) ? look_behind(recording.entries, i)
+                                                     : std::optional<std::uint64_t>{};
+    if (seen) ++i;
+    follower.set_look([seen](const Call&) { return seen; }, false);
     if (entry.call.index() == static_cast<std::size_t>(kind_of<Pause>)) continue;
     playback.set_next(entry);
     follower.set_thread(entry.thread);

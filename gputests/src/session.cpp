@@ -10,6 +10,8 @@
 
 #include <granule/prop/text.hpp>
 
+#include "prepare.hpp"
+
 namespace granule::gpu {
 namespace {
 
@@ -94,22 +96,30 @@ bool Session::open(const std::string& what, std::uint64_t seed) {
   return true;
 }
 
-bool Session::run(const std::string& suite, const std::vector<Job>& jobs, std::size_t batch,
-                  bool model_first, bool shrink) {
-  if (jobs.empty()) return true;
+bool Session::run(const std::string& suite, std::vector<Job> all, const How& how) {
+  const auto on_model =
+      prepare(all, how.model_first, [this] { return interrupted() || failed_enough(); });
+  std::vector<Job> jobs;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (on_model[i]) {
+      note(suite, all[i], *on_model[i]);
+    } else {
+      jobs.push_back(std::move(all[i]));
+    }
+  }
+  if (jobs.empty() || interrupted() || failed_enough()) return true;
   DeviceRunOptions device;
   device.cuda = options_.cuda;
   device.plant = options_.plant;
-  device.model_first = model_first;
   device.record = options_.record;
   device.keep_going = options_.keep_going;
   device.profile = profile_;
-  device.shrink_time = shrink ? options_.shrink_time : std::chrono::milliseconds(0);
+  device.shrink_time = how.shrink ? options_.shrink_time : std::chrono::milliseconds(0);
   IsolationOptions isolation;
   isolation.hang_after = options_.hang_after + device.shrink_time;
-  isolation.batch = batch;
+  isolation.batch = how.batch;
   isolation.all_alone = options_.alone;
-  isolation.stop = [this] { return interrupted(); };
+  isolation.stop = [this] { return interrupted() || failed_enough(); };
   isolation.done = [&](std::size_t index, const Outcome& outcome) {
     note(suite, jobs[index], outcome);
   };
@@ -134,7 +144,7 @@ bool Session::run_known() {
     job.alone = needs_process(entry.program);
     jobs.push_back(std::move(job));
   }
-  return run("known divergences", jobs);
+  return run("known divergences", std::move(jobs));
 }
 
 void Session::note(const std::string& suite, const Job& job, const Outcome& outcome) {
@@ -183,6 +193,7 @@ void Session::note(const std::string& suite, const Job& job, const Outcome& outc
       worsen(kCrashed);
       break;
   }
+  ++failed_;
   std::printf("%s: %s: %s: %s\n  %s\n", suite.c_str(), name.c_str(),
               std::string(name_of(judged.kind)).c_str(), judged.signature.c_str(),
               judged.message.c_str());

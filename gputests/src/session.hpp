@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device_run.hpp"
@@ -26,7 +27,8 @@ struct SessionOptions {
   std::string junit;
   std::string record;
   bool keep_going = false;
-  std::string out;  // folder for failing programs; empty: none are saved
+  std::string out;                      // folder for failing programs; empty: none are saved
+  std::uint64_t failures = UINT64_MAX;  // ends after so many failing programs
   /// Also ends when this says so.
   std::function<bool()> stop;
 };
@@ -39,15 +41,24 @@ class Session {
   /// Finds the machine out and reads the list of known divergences. False: exit with exit_code().
   bool open(const std::string& what, std::uint64_t seed);
   const Profile& profile() const { return profile_; }
+  struct How {
+    std::size_t batch = 200;   // programs of a process, at most
+    bool model_first = false;  // each on the model alone first; what fails there is not run
+    bool shrink = false;       // failing programs are cut down
+  };
   /// Runs jobs; their outcomes are reported under `suite`. False: the machine became unfit.
-  bool run(const std::string& suite, const std::vector<Job>& jobs, std::size_t batch = 200,
-           bool model_first = false, bool shrink = false);
+  bool run(const std::string& suite, std::vector<Job> jobs, const How& how);
+  bool run(const std::string& suite, std::vector<Job> jobs) {
+    return run(suite, std::move(jobs), How{});
+  }
   /// Runs the programs of known divergences: one that no longer diverges is a failure.
   bool run_known();
   /// Writes reports and the summary line.
   void close();
 
   bool interrupted() const;
+  /// As many programs have failed as the options allow.
+  bool failed_enough() const { return failed_ >= options_.failures; }
   /// 0, 3, 42, 43, 44 or 45.
   int exit_code() const { return exit_code_; }
   Report& report() { return report_; }
@@ -66,6 +77,7 @@ class Session {
   std::set<std::string> saved_;  // signatures
   std::uint64_t known_seen_ = 0;
   std::uint64_t programs_ = 0;
+  std::uint64_t failed_ = 0;
   int exit_code_ = 0;
   std::chrono::steady_clock::time_point begin_;
 };

@@ -19,6 +19,7 @@
 #include "divergences.hpp"
 #include "jobs.hpp"
 #include "model_device.hpp"
+#include "prepare.hpp"
 #include "recording.hpp"
 
 namespace granule::gpu {
@@ -64,13 +65,16 @@ TEST(Recordings, AgreeWithTheModelUntilSomebodyChangesThem) {
   const prop::Program program = program_of(kSmall);
   prop::RunOptions options;
   model::Config machine;
-  std::unique_ptr<ModelDevice> device;
+  std::unique_ptr<model::ModelBackend> device;
   FollowingMachine* following_machine = nullptr;
   options.make_machine = [&](const model::Config& config) {
     machine = config;
-    device = std::make_unique<ModelDevice>(contrary(config));
+    device = std::make_unique<model::ModelBackend>(contrary(config));
+    device->set_thread(model::ThreadId{0});
     FollowingMachine::Options how;
-    how.set_device_thread = [&](std::uint32_t number) { device->set_thread(number); };
+    how.set_device_thread = [&](std::uint32_t number) {
+      device->set_thread(model::ThreadId{number});
+    };
     how.record = true;
     how.compare_free = false;
     Init init;
@@ -113,7 +117,8 @@ TEST(DivergenceLists, AreReadAndFound) {
   std::remove(path.c_str());
 }
 
-TEST(CSource, NamesEveryValueThatTheDriverGave) {
+/// The source of a program's calls, as the simulated driver answered them.
+std::string source_of(const std::string& text) {
   record::RecordBackend* recorder = nullptr;
   std::vector<record::Entry> entries;
   prop::RunOptions options;
@@ -123,8 +128,22 @@ TEST(CSource, NamesEveryValueThatTheDriverGave) {
     return made;
   };
   options.inspect = [&](const prop::World&) { entries = recorder->take(); };
-  prop::run(program_of(kSmall), options);
-  const std::string source = c_source("small", entries);
+  prop::run(program_of(text), options);
+  return c_source("small", entries);
+}
+
+TEST(CSource, HoldsStreamsAndSetsPools) {
+  const std::string source = source_of(
+      "stream s\nhold s\nq = cuMemPoolCreate max=64MiB\n"
+      "cuMemPoolSetAttribute q RELEASE_THRESHOLD max\nx = cuMemAllocFromPoolAsync 1 q on s\n"
+      "kernel_write x 0x11 1 on s\nrelease s\ncuMemPoolGetAttribute q RESERVED_MEM_CURRENT\n");
+  for (const char* part : {"DO(hold(s", "let_go(s", "67108864ull);", "cuMemPoolSetAttribute(q",
+                           "DO(kernel(1, b", "cuMemPoolGetAttribute(q"})
+    EXPECT_NE(source.find(part), std::string::npos) << part;
+}
+
+TEST(CSource, NamesEveryValueThatTheDriverGave) {
+  const std::string source = source_of(kSmall);
   EXPECT_NE(source.find("cuMemAddressReserve(&p"), std::string::npos);
   EXPECT_NE(source.find("#include <cuda.h>"), std::string::npos);
   EXPECT_NE(source.find("environment();"), std::string::npos);
@@ -181,6 +200,58 @@ TEST(Isolation, CondemnsOnlyTheProgramAtFault) {
   EXPECT_EQ(outcomes[5].kind, Kind::kHang);
   EXPECT_EQ(outcomes[8].kind, Kind::kCrash);
   EXPECT_NE(outcomes[8].message.find("not behind"), std::string::npos);
+}
+
+TEST(Isolation, NamesEveryProgramThatADeathNeeds) {
+  const std::vector<Job> jobs =
+      jobs_named({"one", "left", "two", "three", "right", "four", "victim", "five"});
+  int sides = 0;
+  const MakeRunner make = [&](const Job&, std::string&) {
+    return [&](const Job& job, Outcome&) {
+      if (job.program.name == "left") sides |= 1;
+      if (job.program.name == "right") sides |= 2;
+      if (job.program.name == "victim" && sides == 3) std::abort();
+      return true;
+    };
+  };
+  std::vector<Outcome> outcomes;
+  ASSERT_TRUE(run_isolated(jobs, make, {}, outcomes));
+  EXPECT_EQ(outcomes[6].kind, Outcome::Kind::kCrash);
+  EXPECT_NE(outcomes[6].message.find("not behind left, right"), std::string::npos)
+      << outcomes[6].message;
+  EXPECT_EQ(outcomes[7].kind, Outcome::Kind::kClean);
+}
+
+TEST(Jobs, OnlyWhatOutlivesAProgramNeedsAProcess) {
+  EXPECT_FALSE(needs_process(program_of("resource r pool default\n")));
+  EXPECT_FALSE(needs_process(program_of("stream s\nx = cuMemAllocAsync 1 on s\n")));
+  EXPECT_TRUE(needs_process(program_of("context lost\n")));
+  EXPECT_TRUE(needs_process(program_of("q = cuMemPoolCreate\ncuDeviceSetMemPool 0 q\n")));
+}
+
+TEST(Jobs, WaitsCanBeShortened) {
+  prop::Program program = program_of("stream s\npause 30ms\nbusy s 10ms\n");
+  shorten_waits(program, 20);
+  EXPECT_EQ(prop::to_text(program.statements[1]), "pause 1500us");
+  EXPECT_EQ(prop::to_text(program.statements[2]), "busy s 500us");
+}
+
+TEST(Jobs, AreMadeAndRunOnTheModelBeforeAnyDevice) {
+  std::vector<Job> jobs(40);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    jobs[i].make = [i] {
+      return program_of(i % 10 == 3 ? "h = cuMemCreate 1g => CUDA_ERROR_UNKNOWN\n"
+                                    : "h = cuMemCreate 1g => ok\n");
+    };
+  }
+  const auto outcomes = prepare(jobs, true, {});
+  ASSERT_EQ(outcomes.size(), jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    EXPECT_EQ(outcomes[i].has_value(), i % 10 == 3) << i;
+    EXPECT_FALSE(jobs[i].make);
+    EXPECT_EQ(jobs[i].program.statements.size(), 1u);
+  }
+  EXPECT_EQ(outcomes[3]->signature.rfind("on the model: ", 0), 0u) << outcomes[3]->signature;
 }
 
 TEST(Isolation, AnUnfitMachineEndsTheRun) {

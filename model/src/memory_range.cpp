@@ -52,8 +52,12 @@ Segment segment_at(State& state, std::uint64_t address, std::int32_t device, boo
     found.kind = MemoryKind::kMapping;
     found.base = mapping->first;
     found.size = mapping->second.size;
+    Allocation& allocation = allocation_of(state, mapping->second);
     found.access = mapping->second.access[static_cast<std::size_t>(device)];
-    found.contents = &allocation_of(state, mapping->second).contents;
+    found.copies = found.access;
+    if (found.access == 0 && is_host(allocation.properties.location))
+      found.copies = mapping->second.access[kHostSlot];
+    found.contents = &allocation.contents;
     return found;
   }
   auto plain = find_holder(state.plain, address);
@@ -84,7 +88,7 @@ Segment segment_at(State& state, std::uint64_t address, std::int32_t device, boo
 }
 
 RangeCheck check_range(State& state, std::uint64_t address, std::uint64_t size, std::int32_t device,
-                       bool write, bool live_only) {
+                       bool write, bool live_only, bool copy) {
   RangeCheck result;
   const std::uint8_t needed = write ? 2 : 1;
   std::uint64_t at = address;
@@ -113,7 +117,8 @@ RangeCheck check_range(State& state, std::uint64_t address, std::uint64_t size, 
       result.bad = at;
       return result;
     }
-    if ((segment.access & needed) == 0 && result.allowed) {
+    const bool by_cpu = copy && segment.kind == MemoryKind::kMapping;
+    if (((by_cpu ? segment.copies : segment.access) & needed) == 0 && result.allowed) {
       result.allowed = false;
       result.bad = at;
     }

@@ -16,6 +16,7 @@ struct Segment {
   std::uint64_t base = 0;   // where the object starts
   std::uint64_t size = 0;   // its bytes, as asked
   std::uint8_t access = 0;  // of the device that asked
+  std::uint8_t copies = 0;  // as copies have it: the CPU makes those of host memory without access
   Contents* contents = nullptr;
   std::uint64_t offset = 0;  // of `base` in the contents
   std::uint8_t* real = nullptr;
@@ -34,8 +35,9 @@ struct RangeCheck {
   std::uint64_t bad = 0;         // the first address that is not usable
   bool ok() const { return mapped && allowed; }
 };
+/// `copy`: for a copy by the driver, which may be the CPU's.
 RangeCheck check_range(State& state, std::uint64_t address, std::uint64_t size, std::int32_t device,
-                       bool write, bool live_only);
+                       bool write, bool live_only, bool copy = false);
 
 /// Calls visit(segment, begin, end) for each object in the range, addresses ascending.
 template <class Visit>

@@ -246,26 +246,35 @@ void PoolState::end_capture(std::uint64_t capture) {
     it = it->second.capture == capture ? captured_.erase(it) : std::next(it);
 }
 
+// The pieces whose bytes are all free and untagged, outside `except`, the highest first.
+std::vector<Span> PoolState::idle_pieces(const Pool& pool, Span except) {
+  std::vector<Span> found;
+  if (pool.backed.spans().empty()) return found;
+  const auto runs = pool.free.clean_runs();
+  const std::uint64_t top = pool.backed.spans().rbegin()->second;
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    const std::uint64_t first = checked_round_up(run->begin, kPoolPiece).value_or(UINT64_MAX);
+    const std::uint64_t end = std::min(run->end / kPoolPiece * kPoolPiece, top);
+    for (std::uint64_t at = end; at > first; at -= kPoolPiece) {
+      const Span piece{at - kPoolPiece, at};
+      if (piece.begin < except.end && except.begin < piece.end) continue;
+      if (pool.backed.contains(piece)) found.push_back(piece);
+    }
+  }
+  return found;
+}
+
 // Gives back pieces without live or unsettled bytes, the highest first, outside `except`.
 // With keep_at_least the rest does not fall below `floor`; without, it goes on until it is not
 // above `floor`.
 void PoolState::release_down_to(Pool& pool, std::uint64_t floor, bool keep_at_least, Span except,
                                 PoolWorld& world) {
   if (pool.reserved() <= floor) return;
-  const auto runs = pool.free.clean_runs();
-  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-    const std::uint64_t first = checked_round_up(run->begin, kPoolPiece).value_or(UINT64_MAX);
-    std::uint64_t end = run->end / kPoolPiece * kPoolPiece;
-    if (!pool.backed.spans().empty()) end = std::min(end, pool.backed.spans().rbegin()->second);
-    for (std::uint64_t at = end; at > first; at -= kPoolPiece) {
-      const std::uint64_t left = pool.reserved();
-      if (left <= floor || (keep_at_least && left - kPoolPiece < floor)) return;
-      const Span piece{at - kPoolPiece, at};
-      if (piece.begin < except.end && except.begin < piece.end) continue;
-      if (!pool.backed.contains(piece)) continue;
-      pool.backed.erase(piece);
-      world.give(pool.place(), kPoolPiece);
-    }
+  for (const Span& piece : idle_pieces(pool, except)) {
+    const std::uint64_t left = pool.reserved();
+    if (left <= floor || (keep_at_least && left - kPoolPiece < floor)) return;
+    pool.backed.erase(piece);
+    world.give(pool.place(), kPoolPiece);
   }
 }
 

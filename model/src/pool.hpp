@@ -176,6 +176,7 @@ class PoolState {
  private:
   Pool* owner_of(DevicePtr ptr);
   bool grow(Pool& pool, Span target, PoolWorld& world);
+  static std::vector<Span> idle_pieces(const Pool& pool, Span except);
   bool back(Pool& pool, Span piece_range, PoolWorld& world);
   void release_down_to(Pool& pool, std::uint64_t floor, bool keep_at_least, Span except,
                        PoolWorld& world);

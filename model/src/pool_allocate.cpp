@@ -50,22 +50,22 @@ bool PoolState::back(Pool& pool, Span range, PoolWorld& world) {
   return true;
 }
 
-// Backs all of `target`: by what is free, then by the idle memory of this and the other pools,
-// which a request over the pool's own bound costs them as well. If even that is too little the pool
-// keeps what it got; its threshold decides for how long. Measured: a request of more than twice the
-// bound is refused at once, and costs nobody anything.
+// Backs all of `target`: by the pool's own idle pieces, which move there, then by what is free,
+// then by the idle memory of the other pools, which a request over the pool's own bound costs them
+// as well. If even that is too little the pool keeps what it got; its threshold decides for how
+// long. Measured: a request of more than twice the bound is refused at once, and costs nobody
+// anything.
 bool PoolState::grow(Pool& pool, Span target, PoolWorld& world) {
   const Span pieces = outer_pieces(target);
   if (forget_thresholds_ && pool.reserved() == 0) pool.threshold = 0;
   if (pieces.size() / 2 > pool.limit()) return false;
-  const auto need = [&] {
-    std::uint64_t bytes = 0;
-    for (const Span& gap : pool.backed.missing(pieces)) bytes += gap.size();
-    return bytes;
-  };
-  const auto enough_below_limit = [&] { return pool.reserved() + need() <= pool.limit(); };
-  if (!enough_below_limit()) release_down_to(pool, 0, false, pieces, world);
-  if (enough_below_limit() && world.take(pool.place(), need())) {
+  std::uint64_t need = 0;
+  for (const Span& gap : pool.backed.missing(pieces)) need += gap.size();
+  std::vector<Span> moving = idle_pieces(pool, pieces);
+  moving.resize(std::min<std::size_t>(moving.size(), need / kPoolPiece));
+  const std::uint64_t more = need - moving.size() * kPoolPiece;
+  if (pool.reserved() + more <= pool.limit() && world.take(pool.place(), more)) {
+    for (const Span& piece : moving) pool.backed.erase(piece);
     pool.backed.insert(pieces);
     pool.reserved_high = std::max(pool.reserved_high, pool.reserved());
     return true;
@@ -90,33 +90,39 @@ PoolGrant PoolState::allocate(PoolHandle handle, const PoolRequest& request, Poo
   if (request.placement.kind == PoolPlacement::Kind::kFollow)
     move_window(*pool, request.placement.value, world);
 
+  const FreeMap::Usable has_run = [&](const StreamPoint& freed) { return world.has_run(freed); };
   const FreeMap::Usable usable = [&](const StreamPoint& freed) {
     if (freed.stream == request.at.stream) return true;
     if (pool->follow_events && world.follows(request.at.stream, freed)) return true;
-    return pool->opportunistic && world.has_run(freed);
+    return pool->opportunistic && has_run(freed);
   };
   const FreeMap::Usable any = [](const StreamPoint&) { return true; };
+  const auto backed_fits = [&](const FreeMap::Usable& which) {
+    return fits(backed_parts(pool->free.runs(which), pool->backed), *span);
+  };
 
   std::optional<std::uint64_t> start;
-  const auto runs = pool->free.runs(usable);
   if (request.placement.kind == PoolPlacement::Kind::kFollow &&
       request.placement.value >= pool->window.base) {
     const std::uint64_t offset = request.placement.value - pool->window.base;
     const bool fits_there = offset % kPoolUnit == 0 && offset <= pool->window.size - *span &&
                             pool->free.all_free({offset, offset + *span}, usable);
-    if (fits_there && grow(*pool, {offset, offset + *span}, world)) start = offset;
+    if (fits_there) start = offset;
   }
-  if (!start) start = choose(fits(backed_parts(runs, pool->backed), *span), request.placement);
+  if (!start) start = choose(backed_fits(usable), request.placement);
+  // Measured: a run of one stream's frees, or of nobody's, is taken as it is. Where none has room,
+  // opportunistic reuse asks how far all frees have come, and what has run is nobody's from then
+  // on.
+  const bool as_it_is = start && pool->backed.contains({*start, *start + *span}) &&
+                        pool->free.is_of_one_stream({*start, *start + *span});
+  if (pool->opportunistic && !as_it_is) pool->free.settle(has_run);
   if (!start) {
-    const auto starts = fits(runs, *span);
-    if (!starts.empty() && grow(*pool, {starts.front(), starts.front() + *span}, world))
-      start = starts.front();
+    const auto starts = fits(pool->free.runs(usable), *span);
+    if (!starts.empty()) start = starts.front();
   }
+  if (start && !grow(*pool, {*start, *start + *span}, world)) start.reset();
   PoolGrant grant;
-  if (!start && pool->internal_dependencies) {
-    start =
-        choose(fits(backed_parts(pool->free.runs(any), pool->backed), *span), request.placement);
-  }
+  if (!start && pool->internal_dependencies) start = choose(backed_fits(any), request.placement);
   if (!start) {
     shrink_to_threshold(*pool, world);
     return {DriverStatus::kOutOfMemory, {}, {}};

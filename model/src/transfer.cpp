@@ -52,24 +52,30 @@ DriverStatus submit_early(State& state, const Target& target, Work work) {
   return DriverStatus::kSuccess;
 }
 
-bool usable(State& state, const Target& target, DevicePtr ptr, std::uint64_t size, bool write) {
+enum class By : std::uint8_t { kFill, kCopy };
+
+bool usable(State& state, const Target& target, DevicePtr ptr, std::uint64_t size, bool write,
+            By by) {
   if (size == 0) return true;
   const std::uint64_t capture = state.streams[target.stream].capture;
   if (capture != 0 && state.pools.is_captured({ptr.value, size}, capture)) return true;
-  return check_range(state, ptr.value, size, target.device, write, true).ok();
+  return check_range(state, ptr.value, size, target.device, write, true, by == By::kCopy).ok();
 }
 
-/// What a copy says that may not use a range. Measured: memory of the host that nobody has access
-/// to is copied by the CPU, and the process dies.
-DriverStatus refuse_copy(State& state, DevicePtr ptr, std::uint64_t size) {
+/// What a copy says that may not use a range. Measured: memory of the host that no device has
+/// access to is copied by the CPU, and the process dies where the host may not do it either.
+DriverStatus refuse_copy(State& state, DevicePtr ptr, std::uint64_t size, bool write) {
   for (auto it = mapping_at(state, ptr.value); it != state.mappings.end(); ++it) {
     if (it->first >= ptr.value + size) break;
     const Mapping& mapping = it->second;
     const auto& access = mapping.access;
     if (!is_host(allocation_of(state, mapping).properties.location)) continue;
-    if (std::any_of(access.begin(), access.end(), [](std::uint8_t a) { return a != 0; })) continue;
+    const bool device = std::any_of(access.begin(), access.begin() + kHostSlot,
+                                    [](std::uint8_t a) { return a != 0; });
+    if (device || (access[kHostSlot] & (write ? 2 : 1)) != 0) continue;
     violate(state, ViolationKind::kUnmappedUse,
-            "a copy at " + hex(ptr.value) + " of host memory that nobody has access to");
+            "a copy at " + hex(ptr.value) + " of host memory that nobody may " +
+                (write ? "write" : "read"));
     return DriverStatus::kUndefined;
   }
   return DriverStatus::kInvalidValue;
@@ -88,7 +94,7 @@ DriverStatus fill(State& state, ThreadId thread, DevicePtr ptr, std::uint64_t si
                   StreamHandle stream, bool early) {
   const Target target = target_of(state, thread, stream);
   if (target.status != DriverStatus::kSuccess) return target.status;
-  if (!usable(state, target, ptr, size, true)) return DriverStatus::kInvalidValue;
+  if (!usable(state, target, ptr, size, true, By::kFill)) return DriverStatus::kInvalidValue;
   if (size == 0) return DriverStatus::kSuccess;
   Work work = fill_work(ptr, size, std::move(bytes));
   return early ? submit_early(state, target, std::move(work))
@@ -123,8 +129,10 @@ DriverStatus copy_on_device(State& state, ThreadId thread, DevicePtr dst, Device
                             std::uint64_t size, StreamHandle stream, bool early) {
   const Target target = target_of(state, thread, stream);
   if (target.status != DriverStatus::kSuccess) return target.status;
-  if (!usable(state, target, dst, size, true)) return refuse_copy(state, dst, size);
-  if (!usable(state, target, src, size, false)) return refuse_copy(state, src, size);
+  if (!usable(state, target, dst, size, true, By::kCopy))
+    return refuse_copy(state, dst, size, true);
+  if (!usable(state, target, src, size, false, By::kCopy))
+    return refuse_copy(state, src, size, false);
   if (size == 0) return DriverStatus::kSuccess;
   Work work;
   work.kind = WorkKind::kCopy;
@@ -166,8 +174,8 @@ DriverStatus run_call(State& state, ThreadId thread, MemsetD32Async& call) {
 DriverStatus run_call(State& state, ThreadId thread, MemcpyHtoD& call) {
   const Target target = target_of(state, thread, {});
   if (target.status != DriverStatus::kSuccess) return target.status;
-  if (!usable(state, target, call.dst, call.size, true))
-    return refuse_copy(state, call.dst, call.size);
+  if (!usable(state, target, call.dst, call.size, true, By::kCopy))
+    return refuse_copy(state, call.dst, call.size, true);
   if (call.size == 0) return DriverStatus::kSuccess;
   return submit_and_wait(state, target,
                          fill_work(call.dst, call.size, bytes_of(call.src, call.size)));
@@ -177,7 +185,8 @@ DriverStatus run_call(State& state, ThreadId thread, MemcpyHtoDAsync& call) {
   // The source is read only once the destination has been found usable.
   const Target target = target_of(state, thread, call.stream);
   if (target.status != DriverStatus::kSuccess) return target.status;
-  if (!usable(state, target, call.dst, call.size, true)) return DriverStatus::kInvalidValue;
+  if (!usable(state, target, call.dst, call.size, true, By::kCopy))
+    return refuse_copy(state, call.dst, call.size, true);
   if (call.size == 0) return DriverStatus::kSuccess;
   return submit(state, target, fill_work(call.dst, call.size, bytes_of(call.src, call.size)));
 }
@@ -185,8 +194,8 @@ DriverStatus run_call(State& state, ThreadId thread, MemcpyHtoDAsync& call) {
 DriverStatus run_call(State& state, ThreadId thread, MemcpyDtoH& call) {
   const Target target = target_of(state, thread, {});
   if (target.status != DriverStatus::kSuccess) return target.status;
-  if (!usable(state, target, call.src, call.size, false))
-    return refuse_copy(state, call.src, call.size);
+  if (!usable(state, target, call.src, call.size, false, By::kCopy))
+    return refuse_copy(state, call.src, call.size, false);
   if (call.size == 0) return DriverStatus::kSuccess;
   Work work;
   work.kind = WorkKind::kRead;
@@ -208,8 +217,8 @@ DriverStatus run_call(State& state, ThreadId thread, MemcpyDtoH& call) {
 DriverStatus run_call(State& state, ThreadId thread, MemcpyDtoHAsync& call) {
   const Target target = target_of(state, thread, call.stream);
   if (target.status != DriverStatus::kSuccess) return target.status;
-  if (!usable(state, target, call.src, call.size, false))
-    return refuse_copy(state, call.src, call.size);
+  if (!usable(state, target, call.src, call.size, false, By::kCopy))
+    return refuse_copy(state, call.src, call.size, false);
   if (call.size == 0) {
     if (call.landing != 0) state.landings[call.landing] = ByteSummary{};
     return DriverStatus::kSuccess;

@@ -102,7 +102,8 @@ void finish_copy(State& state, std::uint64_t stream, const Work& work, StreamPoi
 DriverStatus judge(State& state, std::uint64_t stream, const Work& work, std::uint64_t address,
                    bool write) {
   const std::int32_t device = state.streams[stream].device;
-  const RangeCheck check = check_range(state, address, work.size, device, write, false);
+  const RangeCheck check =
+      check_range(state, address, work.size, device, write, false, !work.kernel);
   const DriverStatus fault =
       work.to_host ? DriverStatus::kLaunchFailed : DriverStatus::kIllegalAddress;
   if (check.ok() && !work.cut) return DriverStatus::kSuccess;

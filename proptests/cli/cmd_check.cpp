@@ -255,7 +255,8 @@ void check(CheckFlags& flags) {
   if (flags.device.backend != "model") {
     const auto run = device_work().check;
     flags.device.hang_after = flags.hang_after;
-    const DeviceCheck work{flags.device, options, flags.out, duration_of(flags.shrink_time)};
+    const DeviceCheck work{flags.device, options, flags.out, duration_of(flags.shrink_time),
+                           flags.target != "core"};
     return set_exit_code(static_cast<ExitCode>(run ? run(work) : no_device_work()));
   }
   const auto work = [&] { return Check(flags, options).run(); };

@@ -96,7 +96,8 @@ Reply do_hole(World& world, const Statement& s) {
 Reply do_remove(World& world, const Statement& s) {
   const std::string& name = s.operand<Name>(0)->text;
   if (!world.find_as<DecoyObject>(name)) {
-    if (world.machine->is_model()) return Reply::skipped("no decoy `" + name + "`");
+    const bool expected = world.options.strict && !world.machine->is_model();
+    if (!expected) return Reply::skipped("no decoy `" + name + "`");
     return Reply::because(Reply::Kind::kUnmet, "decoy `" + name + "` had no place");
   }
   return drop_object(world, name, false);

@@ -30,6 +30,11 @@ bool feature_is_met(const model::Config& config, std::string_view feature) {
 std::string unmet_needs(World& world) {
   const model::Config& config = world.oracle().config();
   for (const Statement& s : world.program.statements) {
+    if (s.verb == Verb::kDevice && world.options.strict) {
+      const Size* ordinal = s.operand<Size>(0);  // hardware has the devices that it has
+      if (ordinal && world.eval(*ordinal) >= config.devices.size())
+        return "device " + to_text(*ordinal);
+    }
     if (s.verb != Verb::kNeeds) continue;
     if (const Size* memory = s.value<Size>("memory"))
       if (world.eval(*memory) > config.devices[0].memory) return "memory=" + to_text(*memory);
