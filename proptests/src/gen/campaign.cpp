@@ -216,8 +216,8 @@ std::uint64_t CellSet::count() const {
   return sum;
 }
 
-bool CellSet::reached(Verb verb, std::uint32_t outcome) const {
-  return bits_[pack_cell(verb, outcome, 0) / 64] != 0;  // a word holds all 64 states
+std::uint64_t CellSet::states(Verb verb, std::uint32_t outcome) const {
+  return bits_[pack_cell(verb, outcome, 0) / 64];  // a word holds all 64 states
 }
 
 Program campaign_program(const CampaignOptions& options, std::uint64_t index) {

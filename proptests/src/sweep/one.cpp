@@ -165,7 +165,7 @@ ProgramSweep::Seconds ProgramSweep::seconds_of(const Fault& first) {
   if (seconds.alone[first.point.statement].kind == Reply::Kind::kWouldBlock) return seconds;
   for (Point& point : points_of(bare_, watch_, fails)) {
     if (!is_behind(first.point, point)) continue;
-    if (point.host && (first.point.host || !breadth_.host)) continue;  // there is one such rule
+    if (point.host && !breadth_.host) continue;
     if (own_faults_ && point.status != DriverStatus::kSuccess) continue;
     Fault second;
     second.status = point.host ? DriverStatus::kSuccess : other_code(point.kind, first.status);
@@ -195,8 +195,7 @@ void ProgramSweep::run_pair(std::uint64_t run, const Fault& first, const Fault& 
   ++counts.runs;
   ++counts.pairs;
   const std::vector<std::size_t>& fails = faulted_.fails();
-  if (!has_fired(first, watch_, fails) || !has_fired(second, watch_, fails))
-    note_unfired(run, counts);
+  if (!have_fired(first, second, watch_, fails)) note_unfired(run, counts);
   std::optional<WrongAnswer> wrong;
   if (!report.failure && !own_faults_)
     wrong = judge_two(first, second, base_, seconds.alone, answers_of(base_.size(), watch_, fails));

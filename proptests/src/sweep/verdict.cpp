@@ -79,6 +79,15 @@ bool has_fired(const Fault& fault, const Watch& watch, const std::vector<std::si
   });
 }
 
+bool have_fired(const Fault& first, const Fault& second, const Watch& watch,
+                const std::vector<std::size_t>& fails) {
+  if (!has_fired(first, watch, fails) || !has_fired(second, watch, fails)) return false;
+  if (!first.point.host || !second.point.host) return true;
+  std::uint64_t failed = 0;
+  for (const Span& span : watch.spans()) failed += span.host_failed;
+  return failed >= 2;
+}
+
 std::vector<Answer> answers_of(std::size_t statements, const Watch& watch,
                                const std::vector<std::size_t>& fails) {
   std::vector<Answer> answers(statements);

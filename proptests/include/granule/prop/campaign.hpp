@@ -73,8 +73,8 @@ class CellSet {
   bool has(std::uint32_t cell) const { return (bits_[cell / 64] >> (cell % 64) & 1) != 0; }
   void add(const CellSet& other);
   std::uint64_t count() const;
-  /// True if `verb` gave `outcome` (an index of outcome_names) in some state.
-  bool reached(Verb verb, std::uint32_t outcome) const;
+  /// The states in which `verb` gave `outcome` (an index of outcome_names): bit n is state n.
+  std::uint64_t states(Verb verb, std::uint32_t outcome) const;
 
  private:
   std::vector<std::uint64_t> bits_;
