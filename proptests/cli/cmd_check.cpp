@@ -103,7 +103,7 @@ class Check {
     line_.clear();
     for (const prop::CampaignFailure& failure : result.failures) report_failure(failure);
     for (const prop::WantedCell& cell : wanted.cells)
-      if (!prop::is_reached(cell, result.cells)) unreached_.push_back(cell.text);
+      if (!prop::is_reached(cell, result)) unreached_.push_back(cell.text);
     flags_.json ? print_json(result) : print_summary(result);
     return result.failures.empty() && unreached_.empty() ? kClean : kViolated;
   }
@@ -192,7 +192,7 @@ class Check {
     if (flags_.twice)
       std::printf("digest %016llx of %s programs and all replies\n",
                   static_cast<Count>(result.digest), with_commas(result.programs).c_str());
-    if (flags_.show_cells) std::printf("%s", prop::to_text(result.cells).c_str());
+    if (flags_.show_cells) std::printf("%s", prop::reached_cells(result).c_str());
     for (const std::string& cell : unreached_) std::printf("NOT REACHED: %s\n", cell.c_str());
     std::printf("%s\n", result.failures.empty()
                             ? "clean"

@@ -42,11 +42,22 @@ std::string joined(const std::vector<std::string>& words, std::size_t from, std:
   return text;
 }
 
+std::optional<fault::FaultClass> class_named(std::string_view name) {
+  for (std::size_t i = 0; i < fault::kFaultClasses; ++i)
+    if (name_of(static_cast<fault::FaultClass>(i)) == name)
+      return static_cast<fault::FaultClass>(i);
+  return std::nullopt;
+}
+
 /// Fills the cell from the words of a line; what is wrong with them, or nothing.
 std::string read_cell(const std::vector<std::string>& words, WantedCell& cell) {
   const auto at = [&](std::string_view word) {
     return static_cast<std::size_t>(std::find(words.begin(), words.end(), word) - words.begin());
   };
+  if (words[0] == "fault") {
+    if (words.size() == 2) cell.strikes = class_named(words[1]);
+    return cell.strikes ? "" : "expected `fault CLASS`";
+  }
   const std::size_t arrow = at("=>");
   const std::size_t when = at("when");
   if (arrow == words.size() || arrow >= when) return "expected `OPERATION => OUTCOME`";
@@ -85,22 +96,28 @@ WantedCells parse_wanted_cells(std::string_view text) {
   return wanted;
 }
 
-bool is_reached(const WantedCell& wanted, const CellSet& cells) {
+bool is_reached(const WantedCell& wanted, const CampaignResult& campaign) {
+  if (wanted.strikes)
+    return campaign.fired_by_class[static_cast<std::size_t>(*wanted.strikes)] != 0;
   return std::any_of(wanted.verbs.begin(), wanted.verbs.end(), [&](Verb verb) {
-    return (cells.states(verb, wanted.outcome) & wanted.states) != 0;
+    return (campaign.cells.states(verb, wanted.outcome) & wanted.states) != 0;
   });
 }
 
-std::string to_text(const CellSet& cells) {
+std::string reached_cells(const CampaignResult& campaign) {
   std::string text;
   for (std::size_t verb = 0; verb < kVerbCount; ++verb)
     for (std::uint32_t outcome = 0; outcome < kOutcomeNames.size(); ++outcome) {
-      const std::uint64_t states = cells.states(static_cast<Verb>(verb), outcome);
+      const std::uint64_t states = campaign.cells.states(static_cast<Verb>(verb), outcome);
       if (states == 0) continue;
       text += std::string(spelling_of(static_cast<Verb>(verb))) + " => " +
               std::string(kOutcomeNames[outcome]) + "  # " + std::to_string(std::popcount(states)) +
               " states\n";
     }
+  for (std::size_t i = 0; i < fault::kFaultClasses; ++i)
+    if (campaign.fired_by_class[i] != 0)
+      text += "fault " + std::string(name_of(static_cast<fault::FaultClass>(i))) + "  # " +
+              std::to_string(campaign.fired_by_class[i]) + " times\n";
   return text;
 }
 

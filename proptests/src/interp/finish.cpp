@@ -312,6 +312,28 @@ std::optional<Failure> give_back(World& world) {
   return drop_all<std::shared_ptr<ResourceObject>>(world, "resource");
 }
 
+template <class T>
+void destruct_all(World& world) {
+  const OriginScope scope(CallOrigin::kLibrary);
+  for (const std::string& name : names_of<T>(world)) world.unbind(name);
+}
+
+/// VMM calls work when the contexts are lost (S32): whatever buffers hold comes back, without a
+/// wait. Blocks of pools cannot.
+std::optional<Failure> finish_after_loss(World& world) {
+  if (world.misled || world.context_lost || !world.machine->is_model()) return std::nullopt;
+  keep_resources(world);
+  destruct_all<HolderObject>(world);
+  destruct_all<BufferObject>(world);
+  destruct_all<BundleObject>(world);
+  for (ResourceObject* resource : reachable_resources(world)) {
+    const OriginScope scope(CallOrigin::kLibrary);
+    resource->target->collect().ignore();  // what stays shows in the ledger
+    resource->target->trim(0).ignore();
+  }
+  return check_reported(world, library_belief(world));
+}
+
 }  // namespace
 
 bool World::used_device(std::int32_t device) const {
@@ -330,7 +352,7 @@ std::optional<Failure> finish(World& world) {
   const DriverStatus drained = drain(world);
   if (world.sticky || is_sticky(drained)) {
     world.sticky = true;
-    return std::nullopt;
+    return finish_after_loss(world);
   }
   if (auto failure = check_landings(world, true)) return failure;
   const std::size_t reports = world.sink.reports.size();

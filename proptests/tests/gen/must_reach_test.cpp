@@ -10,10 +10,10 @@ namespace {
 constexpr std::uint32_t kOk = 0;
 constexpr std::uint32_t kHeldWithTwoOpen = 4 | 2;
 
-CellSet one_cell() {
-  CellSet cells;
-  cells.add(pack_cell(Verb::kClose, kOk, kHeldWithTwoOpen));
-  return cells;
+CampaignResult one_cell() {
+  CampaignResult result;
+  result.cells.add(pack_cell(Verb::kClose, kOk, kHeldWithTwoOpen));
+  return result;
 }
 
 bool reached(std::string_view line) {
@@ -33,9 +33,9 @@ TEST(MustReach, NamesOperationOutcomeAndState) {
 }
 
 TEST(MustReach, OneSpellingOfSeveralOperationsIsAnyOfThem) {
-  CellSet cells;
-  cells.add(pack_cell(Verb::kResourcePool, kOk, 0));
-  EXPECT_TRUE(is_reached(parse_wanted_cells("resource => ok").cells.at(0), cells));
+  CampaignResult result;
+  result.cells.add(pack_cell(Verb::kResourcePool, kOk, 0));
+  EXPECT_TRUE(is_reached(parse_wanted_cells("resource => ok").cells.at(0), result));
 }
 
 TEST(MustReach, SaysWhatIsWrongInWhichLine) {
@@ -48,8 +48,18 @@ TEST(MustReach, SaysWhatIsWrongInWhichLine) {
                                "line 6: `happy` is no state", "line 7: there is no such state"}));
 }
 
+TEST(MustReach, AClassOfFaultsMustHaveStruck) {
+  CampaignResult result;
+  const WantedCell wanted = parse_wanted_cells("fault sticky").cells.at(0);
+  EXPECT_FALSE(is_reached(wanted, result));
+  result.fired_by_class[static_cast<std::size_t>(fault::FaultClass::kSticky)] = 1;
+  EXPECT_TRUE(is_reached(wanted, result));
+  EXPECT_EQ(parse_wanted_cells("fault unheard").errors,
+            std::vector<std::string>{"line 1: expected `fault CLASS`"});
+}
+
 TEST(MustReach, WhatWasReachedIsAList) {
-  EXPECT_EQ(to_text(one_cell()), "close => ok  # 1 states\n");
+  EXPECT_EQ(reached_cells(one_cell()), "close => ok  # 1 states\n");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // A campaign: many generated programs on many threads, each on a machine of its own.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -87,6 +88,7 @@ struct CampaignResult {
   std::uint64_t calls = 0;    // of the library
   std::uint64_t model_calls = 0;
   std::uint64_t faults_fired = 0;
+  std::array<std::uint64_t, fault::kFaultClasses> fired_by_class{};  // by fault::FaultClass
   std::uint64_t digest = 0;  // `twice`: of all programs and replies
   double seconds = 0;
   double core_seconds = 0;  // of processor time, over all workers
