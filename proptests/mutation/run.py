@@ -29,14 +29,15 @@ MEMORY = 6 << 30  # a mutant that asks for endless memory is killed by it
 
 # (name, command, seconds that it may take; without a mutant each takes a tenth of that or less)
 GRANULE = "{build}/proptests/granule"
+ONE = ("--no-shrink", "--in-process", "--jobs", "1")
 SUITE = [
-    ("replay", [GRANULE, "replay", "--strict", "--quiet", "{programs}", "{corpus}"],
-     20),
-    ("tests", ["{build}/core/core_tests", "--gtest_brief=1", "--gtest_fail_fast"], 20),
-    ("sweep", [GRANULE, "sweep", "--quiet", "--first", "--no-shrink", "--in-process", "--jobs",
-               "1", "--pairs", "0", "{programs}", "{corpus}"], 60),
-    ("check", [GRANULE, "check", "--seed", "1", "--programs", "4000", "--jobs", "1", "--failures",
-               "1", "--no-shrink", "--in-process"], 60),
+    ("tests", ["{build}/core/core_tests", "--gtest_brief=1"], 8),
+    ("replay", [GRANULE, "replay", "--strict", "--quiet", "{programs}", "{corpus}"], 8),
+    ("check", [GRANULE, "check", "--seed", "1", "--programs", "1500", *ONE], 20),
+    ("sweep", [GRANULE, "sweep", "--quiet", "--first", "--pairs", "0", "{programs}", "{corpus}",
+               *ONE], 60),
+    ("strict driver", [GRANULE, "check", "--driver", "adversarial", "--seed", "2", "--programs",
+                       "3000", *ONE], 30),
 ]
 
 

@@ -149,6 +149,9 @@ std::optional<Failure> check_want(World& world, const Statement& s, const Reply&
   if (options.commit_ahead != 0 || options.slack_percent != 0) return std::nullopt;
   const Statistics* now = resource->target->statistics();
   if (!now) return std::nullopt;
+  if (now->retired != 0 && world.capturing_lanes.empty())
+    return wrong("pending frees", std::to_string(now->retired) +
+                                      " bytes of closed buffers were not waited for: " + reply.why);
   // Idle ranges go for those who want more, but where a capture forbids to wait for them.
   const std::uint64_t idle = world.capturing_lanes.empty() ? now->cached : 0;
   const std::uint64_t held = now->charged - std::min(now->charged, idle);
