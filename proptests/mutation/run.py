@@ -33,11 +33,13 @@ ONE = ("--no-shrink", "--in-process", "--jobs", "1")
 SUITE = [
     ("tests", ["{build}/core/core_tests", "--gtest_brief=1"], 8),
     ("replay", [GRANULE, "replay", "--strict", "--quiet", "{programs}", "{corpus}"], 8),
+    ("enumerate", [GRANULE, "enumerate", "--length", "2", "--faults", *ONE], 10),
     ("check", [GRANULE, "check", "--seed", "1", "--programs", "1500", *ONE], 20),
-    ("sweep", [GRANULE, "sweep", "--quiet", "--first", "--pairs", "0", "{programs}", "{corpus}",
-               *ONE], 60),
     ("strict driver", [GRANULE, "check", "--driver", "adversarial", "--seed", "2", "--programs",
-                       "3000", *ONE], 30),
+                       "1500", *ONE], 20),
+    ("sweep corpus", [GRANULE, "sweep", "--quiet", "--first", "--pairs", "0", "{corpus}", *ONE],
+     30),
+    ("sweep", [GRANULE, "sweep", "--quiet", "--first", "--pairs", "0", "{programs}", *ONE], 90),
 ]
 
 

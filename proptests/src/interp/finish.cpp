@@ -293,6 +293,30 @@ void use_primary_context(World& world) {
   world.harness_call(current);
 }
 
+/// Host memory and driver objects besides memory, when the last resource is gone.
+std::optional<Failure> check_nothing_kept(World& world) {
+  if (auto failure = check_host_memory(world)) return failure;
+  const std::uint64_t blocks = world.host_memory.live_blocks();
+  if (blocks != 0)
+    return unclean("host memory", std::to_string(blocks) + " blocks of host memory, " +
+                                      std::to_string(world.host_memory.live_bytes()) +
+                                      " bytes, were not given back");
+  const Tap::Objects& kept = world.tap->objects();
+  const auto left = [](std::string_view what, std::int64_t count) {
+    return unclean("kept " + std::string(what),
+                   std::to_string(count) + " " + std::string(what) + " were not given back");
+  };
+  if (kept.events > 0) return left("events", kept.events);
+  if (kept.contexts > 0) return left("primary contexts", kept.contexts);
+  const bool told = std::any_of(world.sink.reports.begin(), world.sink.reports.end(),
+                                [](const FailureReport& report) {
+                                  return report.kind == FailureKind::kReleaseFailed &&
+                                         !report.ptr && report.error.object != 0;
+                                });
+  if (kept.pools > 0 && !told) return left("pools", kept.pools);
+  return std::nullopt;
+}
+
 std::optional<Failure> give_back(World& world) {
   keep_resources(world);
   if (auto failure = drop_all<HolderObject>(world, "holder")) return failure;
@@ -309,7 +333,8 @@ std::optional<Failure> give_back(World& world) {
   }
   const Holdings reported = library_belief(world);
   if (auto failure = check_reported(world, reported)) return failure;
-  return drop_all<std::shared_ptr<ResourceObject>>(world, "resource");
+  if (auto failure = drop_all<std::shared_ptr<ResourceObject>>(world, "resource")) return failure;
+  return check_nothing_kept(world);
 }
 
 template <class T>
@@ -331,7 +356,9 @@ std::optional<Failure> finish_after_loss(World& world) {
     resource->target->collect().ignore();  // what stays shows in the ledger
     resource->target->trim(0).ignore();
   }
-  return check_reported(world, library_belief(world));
+  if (auto failure = check_reported(world, library_belief(world))) return failure;
+  destruct_all<std::shared_ptr<ResourceObject>>(world);
+  return check_nothing_kept(world);
 }
 
 }  // namespace

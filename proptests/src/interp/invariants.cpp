@@ -306,6 +306,20 @@ std::optional<Failure> check_untouched(World& world, const Statement& s,
   return std::nullopt;
 }
 
+std::string_view in_words(count::HostMisuse misuse) {
+  switch (misuse) {
+    case count::HostMisuse::kDoubleFree:
+      return "twice";
+    case count::HostMisuse::kWrongSize:
+      return "with another size";
+    case count::HostMisuse::kWrongAlignment:
+      return "with another alignment";
+    case count::HostMisuse::kForeign:
+      return "without having been taken";
+  }
+  return "";
+}
+
 }  // namespace
 
 bool agrees(std::int64_t believed, std::int64_t told, std::int64_t unknown, std::int64_t made) {
@@ -350,9 +364,17 @@ std::optional<Failure> check_invariants(World& world, const Statement* statement
 }
 
 std::optional<Failure> check_holdings(World& world) {
+  if (auto failure = check_host_memory(world)) return failure;
   const Sums sums = sum_resources(world);
   settle_lost(world, reachable_resources(world).size(), sums.held);
   return check_ledger(world, sums);
+}
+
+std::optional<Failure> check_host_memory(World& world) {
+  const std::vector<count::HostMisuse> misuses = world.host_memory.take_misuses();
+  if (misuses.empty()) return std::nullopt;
+  return broken("host memory",
+                "host memory was given back wrongly: " + std::string(in_words(misuses[0])));
 }
 
 std::uint64_t lost_contexts(const World& world) {

@@ -11,6 +11,8 @@ std::vector<ResourceObject*> reachable_resources(World& world);
 Holdings library_belief(World& world);
 /// Whether handles, reservations, mappings and budget are those that the driver holds.
 std::optional<Failure> check_holdings(World& world);
+/// Nothing was freed twice, or with another size than it was allocated with.
+std::optional<Failure> check_host_memory(World& world);
 /// How often injected errors made the contexts die.
 std::uint64_t lost_contexts(const World& world);
 /// Whether a count of the library fits what it was told it holds; releases that were reported as

@@ -149,7 +149,9 @@ std::optional<Failure> check_want(World& world, const Statement& s, const Reply&
   if (options.commit_ahead != 0 || options.slack_percent != 0) return std::nullopt;
   const Statistics* now = resource->target->statistics();
   if (!now) return std::nullopt;
-  if (now->retired != 0 && world.capturing_lanes.empty())
+  const bool hopeless =
+      before.need > world.oracle().total_bytes(resource->device) || before.need > options.vmm.limit;
+  if (now->retired != 0 && world.capturing_lanes.empty() && !hopeless)
     return wrong("pending frees", std::to_string(now->retired) +
                                       " bytes of closed buffers were not waited for: " + reply.why);
   // Idle ranges go for those who want more, but where a capture forbids to wait for them.

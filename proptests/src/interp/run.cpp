@@ -6,6 +6,7 @@
 #include <granule/prop/text.hpp>
 
 #include "cell.hpp"
+#include "invariants.hpp"
 #include "outcome.hpp"
 #include "world.hpp"
 
