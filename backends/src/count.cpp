@@ -42,7 +42,8 @@ void* CountingHostMemory::allocate(std::size_t size, std::size_t alignment) noex
   const std::size_t front = std::max(aligned, sizeof(Header));
   const std::lock_guard lock(mutex_);
   const std::uint64_t number = ++allocations_;
-  if (fail_from_ != 0 && number >= fail_from_ && number - fail_from_ < fail_times_) {
+  for (const Failing& rule : failing_) {
+    if (number < rule.first || number - rule.first >= rule.times) continue;
     ++failed_;
     return nullptr;
   }
@@ -82,13 +83,12 @@ void CountingHostMemory::deallocate(void* block, std::size_t size, std::size_t a
 
 void CountingHostMemory::fail(std::uint64_t nth, std::uint64_t times) {
   const std::lock_guard lock(mutex_);
-  fail_from_ = allocations_ + nth;
-  fail_times_ = times;
+  failing_.push_back({allocations_ + nth, times});
 }
 
 void CountingHostMemory::clear_faults() {
   const std::lock_guard lock(mutex_);
-  fail_from_ = 0;
+  failing_.clear();
 }
 
 std::uint64_t CountingHostMemory::allocations() const {

@@ -26,7 +26,34 @@ bool asks_for_rdma(const Call& call) {
       call);
 }
 
+bool is_of_contexts(Timing timing) {
+  return timing == Timing::kSticky || timing == Timing::kSurfacing;
+}
+
+std::size_t index_of(FaultClass kind) { return static_cast<std::size_t>(kind); }
+
 }  // namespace
+
+std::string_view name_of(FaultClass kind) noexcept {
+  static constexpr std::array<std::string_view, kFaultClasses> kNames{
+      "refused", "done", "not_ready", "property", "sticky", "surfacing", "hint", "stolen", "host"};
+  return kNames[index_of(kind)];
+}
+
+FaultClass class_of(const FaultRule& rule) noexcept {
+  switch (rule.timing) {
+    case Timing::kAfter:
+      return FaultClass::kDone;
+    case Timing::kSticky:
+      return FaultClass::kSticky;
+    case Timing::kSurfacing:
+      return FaultClass::kSurfacing;
+    case Timing::kBefore:
+      break;
+  }
+  if (rule.status == DriverStatus::kNotReady) return FaultClass::kNotReady;
+  return rule.condition != Condition::kNone ? FaultClass::kProperty : FaultClass::kRefused;
+}
 
 bool matches(const FaultRule& rule, const Call& call) noexcept {
   if (rule.call ? *rule.call != kind(call) : !is_driver_call(call)) return false;
@@ -49,6 +76,7 @@ FaultBackend::Decision FaultBackend::decide(const Call& call) {
     decision.timing = entry.rule.timing;
     ++entry.fired;
     ++fired_in_all_;
+    ++by_class_[index_of(class_of(entry.rule))];
   }
   return decision;
 }
@@ -65,7 +93,14 @@ void FaultBackend::undo_firing(const Decision& decision) {
   if (!decision.rule) return;
   const std::lock_guard lock(mutex_);
   --fired_in_all_;
-  if (decision.generation == generation_) --rules_[*decision.rule].fired;
+  if (decision.generation != generation_) return;
+  --rules_[*decision.rule].fired;
+  --by_class_[index_of(class_of(rules_[*decision.rule].rule))];
+}
+
+void FaultBackend::note_hint() {
+  const std::lock_guard lock(mutex_);
+  ++by_class_[index_of(FaultClass::kHint)];
 }
 
 bool FaultBackend::ignores_hints() const {
@@ -87,6 +122,7 @@ DriverStatus FaultBackend::forward(Call& call) {
     inner_.run(give_back);
   }
   reserve->hint = hint;
+  if (status == DriverStatus::kSuccess) note_hint();
   return status;
 }
 
@@ -96,7 +132,11 @@ DriverStatus FaultBackend::execute(Call& call) noexcept {
     if (status != DriverStatus::kSuccess) poison_outputs(call);
     return status;
   }
-  const Decision decision = decide(call);
+  Decision decision = decide(call);
+  if (decision.rule && is_of_contexts(decision.timing)) {
+    if (lose_contexts_) lose_contexts_(decision.status, decision.timing == Timing::kSticky);
+    decision.rule.reset();  // the call is made, for what it is worth
+  }
   if (decision.rule && decision.timing == Timing::kBefore) {
     poison_outputs(call);
     return decision.status;
@@ -131,7 +171,7 @@ void FaultBackend::clear() {
 
 FaultBackend::Saved FaultBackend::save() const {
   const std::lock_guard lock(mutex_);
-  return {rules_, counted_, fired_in_all_, generation_};
+  return {rules_, counted_, fired_in_all_, by_class_, generation_};
 }
 
 void FaultBackend::restore(const Saved& saved) {
@@ -140,6 +180,7 @@ void FaultBackend::restore(const Saved& saved) {
   rules_ = saved.rules;
   counted_ = saved.counted;
   fired_in_all_ = saved.fired_in_all;
+  by_class_ = saved.by_class;
 }
 
 void FaultBackend::set_ignore_hints(bool on) {
@@ -160,6 +201,11 @@ std::uint64_t FaultBackend::seen(std::size_t rule) const {
 std::uint64_t FaultBackend::fired_in_all() const {
   const std::lock_guard lock(mutex_);
   return fired_in_all_;
+}
+
+std::array<std::uint64_t, kFaultClasses> FaultBackend::fired_by_class() const {
+  const std::lock_guard lock(mutex_);
+  return by_class_;
 }
 
 std::uint64_t FaultBackend::counted_calls() const {

@@ -80,6 +80,59 @@ TEST(Fault, DoneButReportedFailedLeavesAnOrphan) {
   EXPECT_TRUE(backend.take_orphans().empty());
 }
 
+TEST(Fault, ContextsAreLostRightBeforeTheCallWhichIsMade) {
+  for (const fault::Timing timing : {fault::Timing::kSticky, fault::Timing::kSurfacing}) {
+    FakeBackend inner;
+    fault::FaultBackend backend(inner);
+    std::vector<std::pair<DriverStatus, bool>> lost;
+    backend.set_lose_contexts([&](DriverStatus status, bool at_once) {
+      EXPECT_EQ(inner.seen.size(), 1u) << "before the second call";
+      lost.emplace_back(status, at_once);
+    });
+    backend.add({.nth = 2, .status = DriverStatus::kLaunchFailed, .timing = timing});
+    MemAlloc call = alloc_of(1);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(backend.run(call), DriverStatus::kSuccess);
+    const bool at_once = timing == fault::Timing::kSticky;
+    EXPECT_EQ(lost,
+              (std::vector<std::pair<DriverStatus, bool>>{{DriverStatus::kLaunchFailed, at_once}}));
+    const auto kind = at_once ? fault::FaultClass::kSticky : fault::FaultClass::kSurfacing;
+    EXPECT_EQ(backend.fired_by_class()[static_cast<std::size_t>(kind)], 1u);
+    EXPECT_TRUE(backend.take_orphans().empty());
+  }
+}
+
+TEST(Fault, WhatFiredIsCountedByClass) {
+  FakeBackend inner(0x5000);
+  fault::FaultBackend backend(inner);
+  const auto count = [&](fault::FaultClass kind) {
+    return backend.fired_by_class()[static_cast<std::size_t>(kind)];
+  };
+  backend.add({.call = kind_of<MemAlloc>});
+  backend.add({.call = kind_of<MemUnmap>, .times = 2, .status = DriverStatus::kNotReady});
+  backend.add({.call = kind_of<MemFree>, .timing = fault::Timing::kAfter});
+  backend.add({.call = kind_of<MemCreate>, .condition = fault::Condition::kRdma});
+  backend.set_ignore_hints(true);
+  MemAlloc alloc = alloc_of(1);
+  MemUnmap unmap;
+  MemFree free;
+  MemCreate create;
+  create.properties.rdma = 1;
+  MemAddressReserve reserve;
+  reserve.hint = DevicePtr{0x1000};
+  for (int i = 0; i < 3; ++i) {
+    backend.run(alloc);
+    backend.run(unmap);
+    backend.run(free);
+    backend.run(create);
+    backend.run(reserve);
+  }
+  EXPECT_EQ(count(fault::FaultClass::kRefused), 1u);
+  EXPECT_EQ(count(fault::FaultClass::kNotReady), 2u);
+  EXPECT_EQ(count(fault::FaultClass::kDone), 1u);
+  EXPECT_EQ(count(fault::FaultClass::kProperty), 1u);
+  EXPECT_EQ(count(fault::FaultClass::kHint), 3u);
+}
+
 TEST(Fault, CallThatFailsByItselfIsNoInjectedFailure) {
   FakeBackend inner;
   fault::FaultBackend backend(inner);
@@ -277,6 +330,20 @@ TEST(CountingHostMemory, NoticesMisuse) {
                          count::HostMisuse::kWrongAlignment}));
   for (int i = 0; i < 1000; ++i) memory.deallocate(memory.allocate(100, 16), 100, 16);
   EXPECT_EQ(memory.live_blocks(), 0u);
+}
+
+TEST(Count, SeveralHostAllocationsCanBeChosenToFail) {
+  count::CountingHostMemory memory;
+  memory.fail(2);
+  memory.fail(4, 2);
+  std::vector<bool> given;
+  for (int i = 0; i < 6; ++i) {
+    void* const block = memory.allocate(8, 8);
+    given.push_back(block != nullptr);
+    memory.deallocate(block, 8, 8);
+  }
+  EXPECT_EQ(given, (std::vector<bool>{true, false, true, false, false, true}));
+  EXPECT_EQ(memory.failed(), 3u);
 }
 
 }  // namespace

@@ -11,8 +11,6 @@
 namespace granule {
 namespace {
 
-constexpr std::uint64_t kG = NullBackend::kGranule;
-
 class BufferTest : public testing::Test {
  protected:
   VirtualMemoryResource resource(const VmmOptions& options = {}) {

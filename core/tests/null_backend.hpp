@@ -47,4 +47,6 @@ class NullBackend final : public Backend {
   std::uint64_t next_handle_ = 100;
 };
 
+inline constexpr std::uint64_t kG = NullBackend::kGranule;
+
 }  // namespace granule

@@ -36,6 +36,13 @@ bool DriverState::advance_stream(ThreadId thread, StreamHandle stream) {
   return advance_to(*state_, tail(*state_, found.number));
 }
 
+void DriverState::lose_contexts(DriverStatus status, bool at_once) {
+  for (Device& device : state_->devices)
+    if (device.sticky == DriverStatus::kSuccess && device.pending_fault == DriverStatus::kSuccess)
+      device.pending_fault = status;
+  if (at_once) reveal_faults();
+}
+
 void DriverState::reveal_faults() {
   for (std::size_t i = 0; i < state_->devices.size(); ++i) {
     if (state_->devices[i].pending_fault != DriverStatus::kSuccess) {

@@ -92,6 +92,9 @@ void add_check_flags(CLI::App& command, CheckFlags& flags) {
       ->capture_default_str();
   command.add_option("--only", flags.only, "Use these features only")->delimiter(',');
   command.add_option("--exclude", flags.exclude, "Leave these features out")->delimiter(',');
+  command.add_option("--must-reach", flags.must_reach,
+                     "A list of cells of coverage; one that is not reached is a failure");
+  command.add_flag("--cells", flags.show_cells, "Print the operations and outcomes reached");
   command.add_flag("--list-features", flags.list_features, "List the features and end");
   command.add_option("--failures", flags.failures, "End after so many different failures")
       ->check(CLI::Range(1, 1000))

@@ -35,6 +35,8 @@ struct CheckFlags {
   bool no_shrink = false;
   bool in_process = false;
   bool list_features = false;
+  std::string must_reach;
+  bool show_cells = false;
   DeviceFlags device;
 };
 

@@ -4,8 +4,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <new>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #include <granule/prop/campaign.hpp>
+#include <granule/prop/must_reach.hpp>
 #include <granule/prop/text.hpp>
 
 #include "check_flags.hpp"
@@ -86,6 +89,10 @@ class Check {
       : flags_(flags), options_(std::move(options)) {}
 
   int run() {
+    const prop::WantedCells wanted = wanted_cells();
+    for (const std::string& error : wanted.errors)
+      std::fprintf(stderr, "%s: %s\n", flags_.must_reach.c_str(), error.c_str());
+    if (!wanted.errors.empty()) return kUsage;
     std::signal(SIGINT, on_interrupt);
     options_.interrupted = &interrupted;
     options_.progress = [this](const prop::CampaignProgress& now) {
@@ -95,11 +102,22 @@ class Check {
     const prop::CampaignResult result = prop::run_campaign(options_);
     line_.clear();
     for (const prop::CampaignFailure& failure : result.failures) report_failure(failure);
+    for (const prop::WantedCell& cell : wanted.cells)
+      if (!prop::is_reached(cell, result)) unreached_.push_back(cell.text);
     flags_.json ? print_json(result) : print_summary(result);
-    return result.failures.empty() ? kClean : kViolated;
+    return result.failures.empty() && unreached_.empty() ? kClean : kViolated;
   }
 
  private:
+  prop::WantedCells wanted_cells() const {
+    if (flags_.must_reach.empty()) return {};
+    std::ifstream file(flags_.must_reach);
+    if (!file) return {{}, {"cannot be read"}};
+    std::ostringstream text;
+    text << file.rdbuf();
+    return prop::parse_wanted_cells(text.str());
+  }
+
   std::string tag(std::uint64_t index) const {
     return std::to_string(flags_.seed) + "-" + std::to_string(index);
   }
@@ -174,6 +192,8 @@ class Check {
     if (flags_.twice)
       std::printf("digest %016llx of %s programs and all replies\n",
                   static_cast<Count>(result.digest), with_commas(result.programs).c_str());
+    if (flags_.show_cells) std::printf("%s", prop::reached_cells(result).c_str());
+    for (const std::string& cell : unreached_) std::printf("NOT REACHED: %s\n", cell.c_str());
     std::printf("%s\n", result.failures.empty()
                             ? "clean"
                             : (std::to_string(result.failures.size()) + " failures").c_str());
@@ -200,12 +220,14 @@ class Check {
     if (flags_.twice) json["digest"] = digest;
     json["interrupted"] = interrupted.load();
     json["failures"] = saved_;
+    json["not_reached"] = unreached_;
     std::printf("%s\n", json.dump(2).c_str());
   }
 
   const CheckFlags& flags_;
   prop::CampaignOptions options_;
   ProgressLine line_;
+  std::vector<std::string> unreached_;  // cells
   nlohmann::ordered_json saved_ = nlohmann::ordered_json::array();
 };
 
@@ -253,6 +275,8 @@ void check(CheckFlags& flags) {
   if (flags.list_features) return list_features();
   prop::CampaignOptions options = campaign_of(flags);
   if (flags.device.backend != "model") {
+    if (!flags.must_reach.empty() || flags.show_cells)
+      throw CLI::ValidationError("--must-reach, --cells", "cells are counted on the model only");
     const auto run = device_work().check;
     flags.device.hang_after = flags.hang_after;
     const DeviceCheck work{flags.device, options, flags.out, duration_of(flags.shrink_time),

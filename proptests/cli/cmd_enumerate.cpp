@@ -39,6 +39,7 @@ prop::SweepBreadth breadth_of(const EnumerateFlags& flags, std::uint32_t length)
   breadth.pairs_up_to = 0;
   if (flags.faults && length <= kAllUpTo) return breadth;
   breadth.every_code = breadth.after = breadth.from_then_on = breadth.not_ready = false;
+  breadth.contexts = breadth.surroundings = false;
   breadth.calls = breadth.host = flags.faults;
   return breadth;
 }

@@ -20,6 +20,7 @@ struct SweepFileFlags {
   std::string only;
   std::size_t pairs_up_to = prop::SweepBreadth{}.pairs_up_to;
   bool quiet = false;
+  bool every_class = false;
 };
 
 struct Loaded {
@@ -60,6 +61,7 @@ void sweep(const SweepFileFlags& flags) {
   work.title = [&](std::uint64_t number) {
     return loaded[number].file + ": " + loaded[number].program.name;
   };
+  work.options.every_class = flags.every_class;
   work.list = !flags.quiet;
   set_exit_code(static_cast<ExitCode>(run_sweep_work(work, flags.sweep)));
 }
@@ -78,12 +80,18 @@ void add_sweep(CLI::App& app) {
       ->add_option("--pairs", flags->pairs_up_to,
                    "Also two faults, on programs of so many statements or fewer; 0: never")
       ->capture_default_str();
+  command->add_flag("--every-class", flags->every_class,
+                    "A class of faults that no run had is a failure: nothing was shown of it");
   command->add_flag("--quiet", flags->quiet, "Print violations and totals only");
   command->footer(
       "A program runs once without a fault, to count the driver calls and host allocations that\n"
       "the library makes: its points. Then it runs once for each point, each code that a driver\n"
       "could plausibly give there, refused or done but reported as failed, once or from then on;\n"
-      "short programs also with every two faults, so that an undo fails too. What the program\n"
+      "short programs also with every two faults, so that an undo fails too. At each call the\n"
+      "contexts are also lost to an error of earlier work, at once or in hiding; where there was "
+      "a\n"
+      "hint it is not honoured, where there was memory another tenant has it, and a property that\n"
+      "was asked for is refused. What the program\n"
       "expects is left out of those runs; what must hold are the standing invariants, that the\n"
       "first error is the one reported, and that everything works again when the faults are "
       "lifted.\n"

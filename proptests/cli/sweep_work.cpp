@@ -184,6 +184,7 @@ class SweepCommand {
              std::to_string(result.violations.size()) + " kinds shown";
     if (result.counts.unfired != 0)
       return "VACUOUS: " + grouped(result.counts.unfired) + " faults never fired";
+    if (result.vacuous && result.counts.runs != 0) return "VACUOUS: a class of faults had no run";
     if (result.vacuous) return "VACUOUS: no fault point was reached";
     return "clean";
   }
@@ -198,7 +199,10 @@ class SweepCommand {
         grouped(counts.points()).c_str(), grouped(counts.call_points).c_str(),
         grouped(counts.host_points).c_str(), grouped(counts.runs).c_str(),
         grouped(counts.pairs).c_str());
-    std::printf("%.1f s on %u threads: %s runs/min, %s of a processor\n", result.seconds,
+    for (std::size_t i = 0; i < counts.by_class.size(); ++i)
+      std::printf("%s%s %s", i == 0 ? "" : ", ", grouped(counts.by_class[i]).c_str(),
+                  std::string(name_of(static_cast<fault::FaultClass>(i))).c_str());
+    std::printf("\n%.1f s on %u threads: %s runs/min, %s of a processor\n", result.seconds,
                 work_.options.jobs, a_minute(counts.runs, result.seconds).c_str(),
                 a_minute(counts.runs, result.core_seconds).c_str());
     std::printf("%s%s\n", verdict_of(result).c_str(), result.interrupted ? "; interrupted" : "");
@@ -217,6 +221,8 @@ class SweepCommand {
     json["host_points"] = counts.host_points;
     json["runs"] = counts.runs;
     json["pairs"] = counts.pairs;
+    for (std::size_t i = 0; i < counts.by_class.size(); ++i)
+      json["classes"][std::string(name_of(static_cast<fault::FaultClass>(i)))] = counts.by_class[i];
     json["unfired"] = counts.unfired;
     json["violations"] = counts.violations;
     json["vacuous"] = result.vacuous;

@@ -59,6 +59,12 @@ std::uint64_t digest_of(std::uint64_t index, const Program& program, const RunRe
   return hash.value();
 }
 
+using ByClass = std::array<std::uint64_t, fault::kFaultClasses>;
+
+void add(ByClass& sum, const ByClass& more) {
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
+}
+
 /// One campaign in progress, shared by its workers.
 class Campaign {
  public:
@@ -113,6 +119,7 @@ class Campaign {
     mine.calls += report.calls;
     mine.model_calls += report.model_calls;
     mine.faults_fired += report.faults_fired;
+    add(mine.fired_by_class, report.fired_by_class);
     for (const std::uint32_t cell : report.cells) mine.cells.add(cell);
     if (report.failure) return note_failure(index, report.failure->signature);
     if (!options_.twice) return;
@@ -132,6 +139,7 @@ class Campaign {
     result_.calls += mine.calls;
     result_.model_calls += mine.model_calls;
     result_.faults_fired += mine.faults_fired;
+    add(result_.fired_by_class, mine.fired_by_class);
     result_.digest += mine.digest;
     result_.core_seconds += mine.core_seconds;
     result_.cells.add(mine.cells);
@@ -216,8 +224,8 @@ std::uint64_t CellSet::count() const {
   return sum;
 }
 
-bool CellSet::reached(Verb verb, std::uint32_t outcome) const {
-  return bits_[pack_cell(verb, outcome, 0) / 64] != 0;  // a word holds all 64 states
+std::uint64_t CellSet::states(Verb verb, std::uint32_t outcome) const {
+  return bits_[pack_cell(verb, outcome, 0) / 64];  // a word holds all 64 states
 }
 
 Program campaign_program(const CampaignOptions& options, std::uint64_t index) {

@@ -108,6 +108,7 @@ std::uint64_t share_of(Feature feature) {
     case Feature::kRdma:
     case Feature::kHostFaults:
     case Feature::kFaultsAfter:
+    case Feature::kFaultsSticky:
     case Feature::kBadOptions:
     case Feature::kResources:
       return 1;

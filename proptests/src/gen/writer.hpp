@@ -145,6 +145,7 @@ class Writer {
   bool pool_setting();
   bool threads();
   bool fail();
+  bool fail_contexts();
   bool fail_host();
   bool no_faults();
   bool steal();

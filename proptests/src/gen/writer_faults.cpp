@@ -60,7 +60,7 @@ constexpr FaultRow kFaults[] = {
       "CUDA_ERROR_UNKNOWN"}},
     {"cuMemExportToShareableHandle",
      {"CUDA_ERROR_NOT_SUPPORTED", "CUDA_ERROR_UNKNOWN", "CUDA_ERROR_INVALID_VALUE",
-      "CUDA_ERROR_OUT_OF_MEMORY"}},
+      "CUDA_ERROR_OPERATING_SYSTEM"}},
     {"cuMemImportFromShareableHandle",
      {"CUDA_ERROR_NOT_SUPPORTED", "CUDA_ERROR_UNKNOWN", "CUDA_ERROR_INVALID_VALUE",
       "CUDA_ERROR_OUT_OF_MEMORY"}},
@@ -71,7 +71,21 @@ constexpr FaultRow kFaults[] = {
 
 }  // namespace
 
+/// The contexts are lost to an error of earlier work.
+bool Writer::fail_contexts() {
+  Line line = Line(Verb::kFail)
+                  .word(c_.chance(1, 2) ? "any" : "cuStreamIsCapturing")
+                  .option("nth", Size::bytes(1 + c_.pick(8)))
+                  .flag(c_.chance(1, 2) ? "surfacing" : "sticky");
+  line.option("with",
+              Word{c_.chance(1, 2) ? "CUDA_ERROR_LAUNCH_FAILED" : "CUDA_ERROR_ILLEGAL_ADDRESS"});
+  add(line);
+  faults_armed_ = true;
+  return true;
+}
+
 bool Writer::fail() {
+  if (has(Feature::kFaultsSticky) && c_.chance(1, 8)) return fail_contexts();
   const FaultRow& row = kFaults[c_.pick(std::size(kFaults))];
   Line line = Line(Verb::kFail)
                   .word(std::string(row.call))
@@ -89,6 +103,7 @@ bool Writer::fail() {
     default:
       break;
   }
+  if (row.call == "cuMemCreate" && c_.chance(1, 4)) line.option("if", Word{"rdma"});
   const std::string_view code = row.codes[c_.pick(4)];
   // NOT_READY asks for another try, which a call that was made does not stand.
   if (has(Feature::kFaultsAfter) && code != "CUDA_ERROR_NOT_READY" && c_.chance(1, 2))

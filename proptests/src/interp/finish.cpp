@@ -293,6 +293,30 @@ void use_primary_context(World& world) {
   world.harness_call(current);
 }
 
+/// Host memory and driver objects besides memory, when the last resource is gone.
+std::optional<Failure> check_nothing_kept(World& world) {
+  if (auto failure = check_host_memory(world)) return failure;
+  const std::uint64_t blocks = world.host_memory.live_blocks();
+  if (blocks != 0)
+    return unclean("host memory", std::to_string(blocks) + " blocks of host memory, " +
+                                      std::to_string(world.host_memory.live_bytes()) +
+                                      " bytes, were not given back");
+  const Tap::Objects& kept = world.tap->objects();
+  const auto left = [](std::string_view what, std::int64_t count) {
+    return unclean("kept " + std::string(what),
+                   std::to_string(count) + " " + std::string(what) + " were not given back");
+  };
+  if (kept.events > 0) return left("events", kept.events);
+  if (kept.contexts > 0) return left("primary contexts", kept.contexts);
+  const bool told = std::any_of(world.sink.reports.begin(), world.sink.reports.end(),
+                                [](const FailureReport& report) {
+                                  return report.kind == FailureKind::kReleaseFailed &&
+                                         !report.ptr && report.error.object != 0;
+                                });
+  if (kept.pools > 0 && !told) return left("pools", kept.pools);
+  return std::nullopt;
+}
+
 std::optional<Failure> give_back(World& world) {
   keep_resources(world);
   if (auto failure = drop_all<HolderObject>(world, "holder")) return failure;
@@ -309,7 +333,32 @@ std::optional<Failure> give_back(World& world) {
   }
   const Holdings reported = library_belief(world);
   if (auto failure = check_reported(world, reported)) return failure;
-  return drop_all<std::shared_ptr<ResourceObject>>(world, "resource");
+  if (auto failure = drop_all<std::shared_ptr<ResourceObject>>(world, "resource")) return failure;
+  return check_nothing_kept(world);
+}
+
+template <class T>
+void destruct_all(World& world) {
+  const OriginScope scope(CallOrigin::kLibrary);
+  for (const std::string& name : names_of<T>(world)) world.unbind(name);
+}
+
+/// VMM calls work when the contexts are lost (S32): whatever buffers hold comes back, without a
+/// wait. Blocks of pools cannot.
+std::optional<Failure> finish_after_loss(World& world) {
+  if (world.misled || world.context_lost || !world.machine->is_model()) return std::nullopt;
+  keep_resources(world);
+  destruct_all<HolderObject>(world);
+  destruct_all<BufferObject>(world);
+  destruct_all<BundleObject>(world);
+  for (ResourceObject* resource : reachable_resources(world)) {
+    const OriginScope scope(CallOrigin::kLibrary);
+    resource->target->collect().ignore();  // what stays shows in the ledger
+    resource->target->trim(0).ignore();
+  }
+  if (auto failure = check_reported(world, library_belief(world))) return failure;
+  destruct_all<std::shared_ptr<ResourceObject>>(world);
+  return check_nothing_kept(world);
 }
 
 }  // namespace
@@ -330,7 +379,7 @@ std::optional<Failure> finish(World& world) {
   const DriverStatus drained = drain(world);
   if (world.sticky || is_sticky(drained)) {
     world.sticky = true;
-    return std::nullopt;
+    return finish_after_loss(world);
   }
   if (auto failure = check_landings(world, true)) return failure;
   const std::size_t reports = world.sink.reports.size();

@@ -18,6 +18,15 @@ std::uint64_t times_of(const Statement& s, std::uint64_t fallback) {
   return value;
 }
 
+/// The contexts of all devices are lost; `wrong` says why that cannot be had.
+std::string context_fault(World& world, const Statement& s, fault::FaultRule& rule) {
+  if (!world.machine->is_model()) return "contexts are lost on the model only";
+  if (!is_sticky(rule.status)) return "no error of a context";
+  if (s.has("after") || s.has("times")) return "a context is lost once, before the call";
+  rule.timing = s.has("sticky") ? fault::Timing::kSticky : fault::Timing::kSurfacing;
+  return {};
+}
+
 Reply do_fail(World& world, const Statement& s) {
   fault::FaultRule rule;
   const std::string& call = s.operand<Word>(0)->text;
@@ -35,7 +44,12 @@ Reply do_fail(World& world, const Statement& s) {
   rule.nth = Args(world, s).size("nth", 1);
   const bool each = condition && !s.has("nth");
   rule.times = times_of(s, each ? fault::FaultRule::kAlways : 1);
-  if (s.has("after")) rule.timing = fault::Timing::kAfter;
+  if (s.has("sticky") || s.has("surfacing")) {
+    const std::string wrong = context_fault(world, s, rule);
+    if (!wrong.empty()) return Reply::skipped(wrong);
+  } else if (s.has("after")) {
+    rule.timing = fault::Timing::kAfter;
+  }
   world.faults->add(rule);
   world.any_fault = true;
   return Reply::ok();
@@ -53,7 +67,10 @@ Reply do_steal(World& world, const Statement& s) {
   MemCreate create;
   create.size = *size;
   const DriverStatus status = world.harness_call(create);
-  if (status == DriverStatus::kSuccess) world.ballast.push_back(create.handle);
+  if (status == DriverStatus::kSuccess) {
+    world.ballast.push_back(create.handle);
+    ++world.stolen;
+  }
   return Reply::of(status);
 }
 

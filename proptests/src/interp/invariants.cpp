@@ -84,6 +84,19 @@ bool are_same_bytes(const Live& a, const Live& b) {
   return covered == std::min(a.base + a.size, b.base + b.size) - std::max(a.base, b.base);
 }
 
+/// A block in there was freed although the free was reported as failed: it is still open, and its
+/// place may be handed out again.
+bool is_freed_unseen(const World& world, const Live& live) {
+  if (!world.tap->any_orphan()) return false;
+  const std::vector<fault::Orphan> orphans = world.faults->orphans();
+  return std::any_of(orphans.begin(), orphans.end(), [&](const fault::Orphan& orphan) {
+    DevicePtr freed;
+    if (const auto* free = std::get_if<MemFree>(&orphan.actual)) freed = free->ptr;
+    if (const auto* free = std::get_if<MemFreeAsync>(&orphan.actual)) freed = free->ptr;
+    return freed && live.base <= freed.value && freed.value < live.base + live.size;
+  });
+}
+
 std::optional<Failure> check_overlap(const World& world, std::vector<Live> live) {
   std::sort(live.begin(), live.end(), [](const Live& a, const Live& b) {
     return a.base != b.base ? a.base < b.base : a.name < b.name;
@@ -92,11 +105,7 @@ std::optional<Failure> check_overlap(const World& world, std::vector<Live> live)
     for (std::size_t k = i + 1; k < live.size() && live[k].base < live[i].base + live[i].size;
          ++k) {
       if (live[k].size == 0 || are_same_bytes(live[i], live[k])) continue;
-      // A block whose free was done but reported as failed is still open, and handed out again.
-      const auto pooled = [](const Live& l) {
-        return l.object->resource->options.kind != TargetOptions::Kind::kVmm;
-      };
-      if (world.any_fault && (pooled(live[i]) || pooled(live[k]))) continue;
+      if (is_freed_unseen(world, live[i]) || is_freed_unseen(world, live[k])) continue;
       return broken("overlap", "buffers " + std::string(live[i].name) + " and " +
                                    std::string(live[k].name) + " overlap");
     }
@@ -302,6 +311,20 @@ std::optional<Failure> check_untouched(World& world, const Statement& s,
   return std::nullopt;
 }
 
+std::string_view in_words(count::HostMisuse misuse) {
+  switch (misuse) {
+    case count::HostMisuse::kDoubleFree:
+      return "twice";
+    case count::HostMisuse::kWrongSize:
+      return "with another size";
+    case count::HostMisuse::kWrongAlignment:
+      return "with another alignment";
+    case count::HostMisuse::kForeign:
+      return "without having been taken";
+  }
+  return "";
+}
+
 }  // namespace
 
 bool agrees(std::int64_t believed, std::int64_t told, std::int64_t unknown, std::int64_t made) {
@@ -342,9 +365,27 @@ std::optional<Failure> check_invariants(World& world, const Statement* statement
     if (auto failure = check_mapped(world, buffer)) return failure;
     if (auto failure = check_contents(world, buffer, gates)) return failure;
   }
+  return check_holdings(world);
+}
+
+std::optional<Failure> check_holdings(World& world) {
+  if (auto failure = check_host_memory(world)) return failure;
   const Sums sums = sum_resources(world);
   settle_lost(world, reachable_resources(world).size(), sums.held);
   return check_ledger(world, sums);
+}
+
+std::optional<Failure> check_host_memory(World& world) {
+  const std::vector<count::HostMisuse> misuses = world.host_memory.take_misuses();
+  if (misuses.empty()) return std::nullopt;
+  return broken("host memory",
+                "host memory was given back wrongly: " + std::string(in_words(misuses[0])));
+}
+
+std::uint64_t lost_contexts(const World& world) {
+  const auto fired = world.faults->fired_by_class();
+  return fired[static_cast<std::size_t>(fault::FaultClass::kSticky)] +
+         fired[static_cast<std::size_t>(fault::FaultClass::kSurfacing)];
 }
 
 }  // namespace granule::prop

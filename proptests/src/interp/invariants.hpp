@@ -9,6 +9,12 @@ namespace granule::prop {
 std::vector<ResourceObject*> reachable_resources(World& world);
 /// What the library's own figures say that it holds.
 Holdings library_belief(World& world);
+/// Whether handles, reservations, mappings and budget are those that the driver holds.
+std::optional<Failure> check_holdings(World& world);
+/// Nothing was freed twice, or with another size than it was allocated with.
+std::optional<Failure> check_host_memory(World& world);
+/// How often injected errors made the contexts die.
+std::uint64_t lost_contexts(const World& world);
 /// Whether a count of the library fits what it was told it holds; releases that were reported as
 /// failed (`unknown`, not positive) it may have noticed or not, and likewise what was `made`.
 bool agrees(std::int64_t believed, std::int64_t told, std::int64_t unknown, std::int64_t made = 0);

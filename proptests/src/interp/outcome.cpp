@@ -58,10 +58,25 @@ bool is_vmm(const ResourceObject* resource) {
   return resource && resource->options.kind == TargetOptions::Kind::kVmm;
 }
 
+/// A call on those addresses was made although it was reported as failed: the library may think
+/// them taken.
+bool is_doubtful(const World& world, std::uint64_t base, std::uint64_t size) {
+  if (!world.tap->any_orphan()) return false;
+  const std::vector<fault::Orphan> orphans = world.faults->orphans();
+  return std::any_of(orphans.begin(), orphans.end(), [&](const fault::Orphan& orphan) {
+    const auto meets = [&](DevicePtr ptr, std::uint64_t length) {
+      return ptr.value < base + size && base < ptr.value + length;
+    };
+    if (const auto* map = std::get_if<MemMap>(&orphan.actual)) return meets(map->ptr, map->size);
+    const auto* unmap = std::get_if<MemUnmap>(&orphan.actual);
+    return unmap && meets(unmap->ptr, unmap->size);
+  });
+}
+
 /// Free addresses of the buffer's own reservation right behind it.
 bool has_room_behind(World& world, const BufferObject& buffer, std::uint64_t need) {
-  if (world.driver().any_orphan()) return false;  // the library may think it taken
   const std::uint64_t end = buffer.buffer->ptr().value + buffer.buffer->size();
+  if (is_doubtful(world, end, need)) return false;
   const auto reservation = world.oracle().reservation_at(end - 1);
   if (!reservation || reservation->base + reservation->size < end + need) return false;
   if (!world.oracle().mappings_in(end, need).empty()) return false;
@@ -134,6 +149,11 @@ std::optional<Failure> check_want(World& world, const Statement& s, const Reply&
   if (options.vmm.commit_ahead != 0 || options.vmm.slack_percent != 0) return std::nullopt;
   const Statistics* now = resource->target->statistics();
   if (!now) return std::nullopt;
+  const bool hopeless =
+      before.need > world.oracle().total_bytes(resource->device) || before.need > options.vmm.limit;
+  if (now->retired != 0 && world.capturing_lanes.empty() && !hopeless)
+    return wrong("pending frees", std::to_string(now->retired) +
+                                      " bytes of closed buffers were not waited for: " + reply.why);
   // Idle ranges go for those who want more, but where a capture forbids to wait for them.
   const std::uint64_t idle = world.capturing_lanes.empty() ? now->cached : 0;
   const std::uint64_t held = now->charged - std::min(now->charged, idle);

@@ -6,6 +6,7 @@
 #include <granule/prop/text.hpp>
 
 #include "cell.hpp"
+#include "invariants.hpp"
 #include "outcome.hpp"
 #include "world.hpp"
 
@@ -171,6 +172,7 @@ class Runner {
     const bool watched = world_.options.checking != Checking::kNone;
     Foreseen before = watched ? foresee(world_, s) : Foreseen{};
     const std::uint64_t fired = world_.faults->fired_in_all();
+    const std::uint64_t lost = lost_contexts(world_);
     const std::uint64_t followed = world_.machine->followed();
     RunObserver* observer = world_.options.observer;
     if (observer) observer->before(world_, world_.statement);
@@ -184,21 +186,34 @@ class Runner {
     }
     if (is_sticky(tap.traffic.sticky)) {
       world_.sticky = true;
-      world_.misled = world_.misled || before.hindered;
+      // A status that was made up ends no work; contexts that were lost do.
+      const std::uint64_t made_up = world_.faults->fired_in_all() - fired;
+      world_.misled = world_.misled || made_up > lost_contexts(world_) - lost;
     }
     world_.last_failed = !reply.success();
     note(s, reply);
     if (diverged() || judge(s, reply) || judge_findings(s)) return;
-    if (reply.kind == Reply::Kind::kSkipped || world_.sticky) return;
+    if (reply.kind == Reply::Kind::kSkipped) return;
+    if (world_.sticky) return check_after_loss(watched);
     if (auto failure = check_landings(world_, false)) return fail(std::move(*failure));
     if (!watched) return;
     auto failure = check_outcome(world_, s, reply, before);
     restore_context();
     const bool full = world_.options.checking == Checking::kFull;
     if (!failure) failure = check_invariants(world_, &s, full);
-    if (!failure) return;
-    failure->statement = world_.statement;
-    fail(std::move(*failure));
+    if (failure) fail_here(std::move(*failure));
+  }
+
+  /// Of a machine whose contexts are lost: the library still knows what it holds.
+  void check_after_loss(bool watched) {
+    restore_context();
+    if (!watched || world_.misled || !world_.machine->is_model()) return;
+    if (auto failure = check_holdings(world_)) fail_here(std::move(*failure));
+  }
+
+  void fail_here(Failure failure) {
+    failure.statement = world_.statement;
+    fail(std::move(failure));
   }
 
   /// Where injected faults kept the library from putting the caller's context back.
@@ -402,6 +417,12 @@ void close_report(World& world) {
   report.model_calls = world.oracle().calls();
   report.host_allocs = world.host_memory.allocations();
   report.faults_fired = world.faults->fired_in_all();
+  report.fired_by_class = world.faults->fired_by_class();
+  const auto count = [&](fault::FaultClass kind) -> std::uint64_t& {
+    return report.fired_by_class[static_cast<std::size_t>(kind)];
+  };
+  count(fault::FaultClass::kStolen) = world.stolen;
+  count(fault::FaultClass::kHost) = world.host_memory.failed();
   report.warnings = world.sink.reports.size();
   report.followed = world.followed_count + world.machine->followed();
 }

@@ -84,6 +84,17 @@ bool Tap::ends_orphan(const Call& call) {
   return unmap && std::erase(orphan_maps_, unmap->ptr.value) != 0;
 }
 
+void Tap::count_objects(const Call& call, DriverStatus status) {
+  const std::int64_t made = status == DriverStatus::kSuccess ? 1 : 0;
+  const std::int64_t tried = status == DriverStatus::kWouldBlock ? 0 : 1;
+  if (std::holds_alternative<EventCreate>(call)) objects_.events += made;
+  if (std::holds_alternative<EventDestroy>(call)) objects_.events -= tried;
+  if (std::holds_alternative<DevicePrimaryCtxRetain>(call)) objects_.contexts += made;
+  if (std::holds_alternative<DevicePrimaryCtxRelease>(call)) objects_.contexts -= tried;
+  if (std::holds_alternative<MemPoolCreate>(call)) objects_.pools += made;
+  if (std::holds_alternative<MemPoolDestroy>(call)) objects_.pools -= tried;
+}
+
 void Tap::learn(CallOrigin origin, const Call& call, DriverStatus status) {
   if (origin != CallOrigin::kHarness && status != DriverStatus::kWouldBlock &&
       is_counted(info_of(kind(call)))) {
@@ -92,6 +103,7 @@ void Tap::learn(CallOrigin origin, const Call& call, DriverStatus status) {
     if (origin == CallOrigin::kLibrary) ++traffic.calls;
   }
   if (is_sticky(status)) traffic.sticky = status;
+  if (origin == CallOrigin::kLibrary) count_objects(call, status);
   if (origin == CallOrigin::kLibrary && status == DriverStatus::kSuccess) {
     if (std::holds_alternative<CtxPushCurrent>(call)) ++traffic.contexts;
     if (std::holds_alternative<CtxPopCurrent>(call)) --traffic.contexts;

@@ -76,9 +76,19 @@ class Tap final : public Backend {
   };
   Traffic traffic;
 
+  /// Objects that the library was given and has not tried to give back. An attempt is enough: what
+  /// comes of it is the driver's affair.
+  struct Objects {
+    std::int64_t events = 0;
+    std::int64_t contexts = 0;  // primary ones, retained
+    std::int64_t pools = 0;
+  };
+  const Objects& objects() const { return objects_; }
+
   std::vector<Finding> take_findings();
 
  private:
+  void count_objects(const Call& call, DriverStatus status);
   /// Keeps or counts an effect that the caller was not told of.
   void learn_orphan(const Call& call, const Holdings& change);
   /// True if the call took down what was mapped behind its caller's back.
@@ -96,6 +106,7 @@ class Tap final : public Backend {
   bool any_orphan_ = false;
   std::array<std::uint32_t, kCallCount> counts_{};
   std::uint64_t total_ = 0;
+  Objects objects_;
   std::vector<Finding> findings_;
 };
 

@@ -35,6 +35,9 @@ World::World(const Program& wanted, const RunOptions& asked) : program(wanted), 
       options.make_machine ? options.make_machine(config) : std::make_unique<ModelMachine>(config);
   sizes.granule = config.devices[0].granularity;
   faults = std::make_unique<fault::FaultBackend>(machine->driver());
+  if (machine->is_model())
+    faults->set_lose_contexts(
+        [this](DriverStatus status, bool at_once) { oracle().lose_contexts(status, at_once); });
   poison = std::make_unique<check::PoisonCheckBackend>(
       *faults, [this](const Call& call, CallOrigin origin) {
         model::Violation violation;

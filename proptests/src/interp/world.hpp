@@ -188,6 +188,7 @@ class World {
   std::vector<Finding> findings;               // all misuse so far
   std::map<std::uint64_t, ChunkFacts> chunks;  // by physical allocation; of resources with a policy
   std::vector<AllocationHandle> ballast;
+  std::uint64_t stolen = 0;                            // how often another tenant took memory
   std::vector<std::shared_ptr<void>> late_host_calls;  // arguments of host functions not yet run
   std::map<std::int32_t, std::vector<EventHandle>> spare_events;  // the interpreter's, by device
   std::map<Lane, std::pair<EventHandle, Clock>> tails;  // last events of destroyed streams

@@ -27,12 +27,14 @@ bool takes_back(const Program& bare, const Span& span, std::size_t statement) {
 /// Counts calls and host allocations from the last anchor on.
 class Counter {
  public:
-  void enter(std::size_t anchor, std::uint64_t host) {
-    if (any_ && anchor == anchor_) return;
+  /// True if that anchor is another one than before.
+  bool enter(std::size_t anchor, std::uint64_t host) {
+    if (any_ && anchor == anchor_) return false;
     any_ = true;
     anchor_ = anchor;
     host_ = host;
     calls_.fill(0);
+    return true;
   }
   std::uint64_t next(CallKind kind) { return ++calls_[static_cast<std::size_t>(kind)]; }
   std::uint64_t host() const { return host_; }
@@ -46,15 +48,15 @@ class Counter {
 
 void add_host_faults(const Point& point, const SweepBreadth& breadth, std::vector<Fault>& faults) {
   if (!breadth.host) return;
-  faults.push_back({point, 1, DriverStatus::kSuccess, false});
+  faults.push_back({point, 1, DriverStatus::kSuccess, FaultClass::kHost});
   if (breadth.from_then_on)
-    faults.push_back({point, Fault::kAlways, DriverStatus::kSuccess, false});
+    faults.push_back({point, Fault::kAlways, DriverStatus::kSuccess, FaultClass::kHost});
 }
 
 void add_not_ready(const Point& point, const SweepBreadth& breadth, std::vector<Fault>& faults) {
   if (!breadth.not_ready) return;
   const auto add = [&](std::uint64_t times) {
-    faults.push_back({point, times, DriverStatus::kNotReady, false});
+    faults.push_back({point, times, DriverStatus::kNotReady, FaultClass::kNotReady});
   };
   if (is_retried(point.kind)) {
     for (const std::uint64_t times : {std::uint64_t{3}, kRetries, kRetries + 1}) add(times);
@@ -72,13 +74,41 @@ void add_call_faults(const Point& point, const SweepBreadth& breadth, std::vecto
     for (const bool after : {false, true}) {
       const bool can = point.status == DriverStatus::kSuccess && has_effect(point.kind);
       if (after && (!breadth.after || !can)) continue;
-      faults.push_back({point, 1, code, after});
-      if (breadth.from_then_on) faults.push_back({point, Fault::kAlways, code, after});
+      const FaultClass how = after ? FaultClass::kDone : FaultClass::kRefused;
+      faults.push_back({point, 1, code, how});
+      if (breadth.from_then_on) faults.push_back({point, Fault::kAlways, code, how});
     }
     if (!breadth.every_code) break;
   }
   add_not_ready(point, breadth, faults);
+  if (!breadth.contexts) return;
+  for (const FaultClass how : {FaultClass::kSticky, FaultClass::kSurfacing})
+    faults.push_back({point, 1, DriverStatus::kLaunchFailed, how});
 }
+
+/// What happens round the calls of one anchor rather than to one of them.
+class Surroundings {
+ public:
+  void add(const Point& point, std::vector<Fault>& faults) {
+    if (!any_ || point.anchor != anchor_) *this = Surroundings();
+    any_ = true;
+    anchor_ = point.anchor;
+    if (point.call.hinted && !std::exchange(hint_, true))
+      faults.push_back({point, 1, DriverStatus::kSuccess, FaultClass::kHint});
+    const bool made = point.kind == kind_of<MemCreate> && point.status == DriverStatus::kSuccess;
+    if (made && point.call.on_device && point.free_before != 0 && !std::exchange(stolen_, true))
+      faults.push_back({point, 1, DriverStatus::kOutOfMemory, FaultClass::kStolen});
+    if (made && point.call.rdma && !std::exchange(property_, true))
+      faults.push_back({point, Fault::kAlways, DriverStatus::kNotSupported, FaultClass::kProperty});
+  }
+
+ private:
+  bool any_ = false;
+  std::size_t anchor_ = 0;
+  bool hint_ = false;
+  bool stolen_ = false;
+  bool property_ = false;
+};
 
 }  // namespace
 
@@ -126,44 +156,81 @@ std::vector<Point> points_of(const Program& bare, const Watch& watch,
                              const std::vector<std::size_t>& fails) {
   std::vector<Point> points;
   Counter counter;
+  std::uint64_t free_before = 0;
   for (const Span& span : watch.spans()) {
     const auto statement = original_of(span.statement, fails);
     if (!statement) continue;
     const std::size_t anchor = anchor_of(bare, *statement);
-    counter.enter(anchor, span.host_begin);
+    if (counter.enter(anchor, span.host_begin)) free_before = span.free_before;
     if (!takes_back(bare, span, *statement))
       for (std::size_t i = span.first_call; i < span.end_call; ++i) {
         const SeenCall& call = watch.calls()[i];
         const std::uint64_t nth = counter.next(call.kind);
         if (call.of_library)
-          points.push_back(
-              {anchor, *statement, false, call.kind, nth, i, call.host_before, call.status});
+          points.push_back({anchor, *statement, false, call.kind, nth, i, call.host_before,
+                            call.status, call, free_before});
       }
     for (std::uint64_t i = span.host_begin; i < span.host_end; ++i)
-      points.push_back({anchor, *statement, true, CallKind{}, i - counter.host() + 1, i, i,
-                        DriverStatus::kSuccess});
+      points.push_back({anchor,
+                        *statement,
+                        true,
+                        CallKind{},
+                        i - counter.host() + 1,
+                        i,
+                        i,
+                        DriverStatus::kSuccess,
+                        {},
+                        free_before});
   }
   return points;
 }
 
 std::vector<Fault> faults_of(const std::vector<Point>& points, const SweepBreadth& breadth) {
   std::vector<Fault> faults;
-  for (const Point& point : points)
+  Surroundings surroundings;
+  for (const Point& point : points) {
     point.host ? add_host_faults(point, breadth, faults) : add_call_faults(point, breadth, faults);
+    if (breadth.surroundings) surroundings.add(point, faults);
+  }
   return faults;
 }
 
+namespace {
+
+/// The statements that are no `fail`.
+std::optional<Statement> surrounding_of(const Fault& fault) {
+  Statement s;
+  if (fault.kind == FaultClass::kHint) {
+    s.verb = Verb::kIgnoreHints;
+    s.operands.emplace_back(Word{"on"});
+    return s;
+  }
+  if (fault.kind != FaultClass::kStolen) return std::nullopt;
+  s.verb = Verb::kSteal;
+  s.operands.emplace_back(Size::bytes(fault.point.free_before));
+  return s;
+}
+
+}  // namespace
+
 Statement statement_of(const Fault& fault) {
+  if (std::optional<Statement> other = surrounding_of(fault)) return *std::move(other);
   Statement s;
   s.verb = fault.point.host ? Verb::kFailHostAlloc : Verb::kFail;
   if (!fault.point.host) s.operands.emplace_back(Word{std::string(name_of(fault.point.kind))});
+  if (fault.kind == FaultClass::kProperty) {
+    s.options.push_back({"if", Operand(Word{"rdma"})});
+    s.options.push_back({"with", Operand(Word{std::string(name_of(fault.status))})});
+    return s;
+  }
   s.options.push_back({"nth", Operand(Size::bytes(fault.point.nth))});
   if (fault.times != 1)
     s.options.push_back(
         {"times",
          Operand(Word{fault.times == Fault::kAlways ? "all" : std::to_string(fault.times)})});
   if (fault.point.host) return s;
-  if (fault.after) s.options.push_back({"after", std::nullopt});
+  if (fault.kind == FaultClass::kDone) s.options.push_back({"after", std::nullopt});
+  if (fault.is_of_contexts()) s.options.push_back({std::string(name_of(fault.kind)), std::nullopt});
   s.options.push_back({"with", Operand(Word{std::string(name_of(fault.status))})});
   return s;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <granule/backend_api/call.hpp>
+#include <granule/backends/fault.hpp>
 #include <granule/prop/program.hpp>
 #include <granule/prop/sweep.hpp>
 
@@ -23,20 +24,26 @@ struct Point {
   std::uint64_t at = 0;           // its place among all calls, or all allocations, of the run
   std::uint64_t host_before = 0;  // of a call: host allocations in front of it
   DriverStatus status = DriverStatus::kSuccess;  // what it answered
+  SeenCall call;                                 // a call's own
+  std::uint64_t free_before = 0;                 // memory of device 0 at the anchor
 };
 
 /// True if `second` comes behind `first` in a run that has both.
 bool is_behind(const Point& first, const Point& second);
 
-/// One `fail` statement.
+using fault::FaultClass;
+
+/// One statement that makes something fail.
 struct Fault {
   Point point;
   std::uint64_t times = 1;
   DriverStatus status = DriverStatus::kUnknown;
-  bool after = false;
+  FaultClass kind = FaultClass::kRefused;
 
   static constexpr std::uint64_t kAlways = UINT64_MAX;
-  bool is_once() const { return times == 1 && status != DriverStatus::kNotReady; }
+  bool is_of_contexts() const {
+    return kind == FaultClass::kSticky || kind == FaultClass::kSurfacing;
+  }
   /// NOT_READY so few times that the library has to get over it unnoticed.
   bool is_passing() const;
 };

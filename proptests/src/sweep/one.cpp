@@ -41,7 +41,9 @@ std::size_t length_of(const Program& bare) {
 
 /// The first of a pair: refused once, by its likeliest code.
 bool may_be_first(const Fault& fault) {
-  if (fault.after || fault.times != 1) return false;
+  const bool once = fault.times == 1;
+  if (!once || (fault.kind != FaultClass::kRefused && fault.kind != FaultClass::kHost))
+    return false;
   return fault.point.host || fault.status == plausible_codes(fault.point.kind)[0];
 }
 
@@ -149,6 +151,7 @@ void ProgramSweep::run_single(std::size_t index, Listener& listener, SweepCounts
   const Program& faulted = faulted_.with(fault);
   const RunReport report = run_watched(faulted);
   ++counts.runs;
+  ++counts.by_class[static_cast<std::size_t>(fault.kind)];
   if (!has_fired(fault, watch_, faulted_.fails())) note_unfired(index + 1, counts);
   std::optional<WrongAnswer> wrong;
   if (!report.failure && !own_faults_)
@@ -165,9 +168,10 @@ ProgramSweep::Seconds ProgramSweep::seconds_of(const Fault& first) {
   if (seconds.alone[first.point.statement].kind == Reply::Kind::kWouldBlock) return seconds;
   for (Point& point : points_of(bare_, watch_, fails)) {
     if (!is_behind(first.point, point)) continue;
-    if (point.host && (first.point.host || !breadth_.host)) continue;  // there is one such rule
+    if (point.host && !breadth_.host) continue;
     if (own_faults_ && point.status != DriverStatus::kSuccess) continue;
     Fault second;
+    if (point.host) second.kind = FaultClass::kHost;
     second.status = point.host ? DriverStatus::kSuccess : other_code(point.kind, first.status);
     second.point = point;
     seconds.faults.push_back(second);
@@ -195,8 +199,7 @@ void ProgramSweep::run_pair(std::uint64_t run, const Fault& first, const Fault& 
   ++counts.runs;
   ++counts.pairs;
   const std::vector<std::size_t>& fails = faulted_.fails();
-  if (!has_fired(first, watch_, fails) || !has_fired(second, watch_, fails))
-    note_unfired(run, counts);
+  if (!have_fired(first, second, watch_, fails)) note_unfired(run, counts);
   std::optional<WrongAnswer> wrong;
   if (!report.failure && !own_faults_)
     wrong = judge_two(first, second, base_, seconds.alone, answers_of(base_.size(), watch_, fails));

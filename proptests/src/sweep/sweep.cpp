@@ -46,7 +46,10 @@ class Sweep {
     result_.seconds = seconds();
     result_.interrupted = is_interrupted();
     const bool none = result_.counts.runs == 0 && options_.needs_faults && !is_over();
-    result_.vacuous = none || result_.counts.unfired != 0;
+    const auto& classes = result_.counts.by_class;
+    const bool lacks = options_.every_class && !is_over() &&
+                       std::count(classes.begin(), classes.end(), std::uint64_t{0}) != 0;
+    result_.vacuous = none || lacks || result_.counts.unfired != 0;
     for (auto& [signature, violation] : violations_)
       result_.violations.push_back(std::move(violation));
     std::sort(result_.violations.begin(), result_.violations.end(),
@@ -183,6 +186,7 @@ SweepCounts& SweepCounts::operator+=(const SweepCounts& other) {
   host_points += other.host_points;
   runs += other.runs;
   pairs += other.pairs;
+  for (std::size_t i = 0; i < by_class.size(); ++i) by_class[i] += other.by_class[i];
   unfired += other.unfired;
   first_unfired = std::min(first_unfired, other.first_unfired);
   violations += other.violations;

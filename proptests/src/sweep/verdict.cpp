@@ -31,6 +31,7 @@ bool is_capture_status(DriverStatus status) {
 std::vector<Outcome> errors_of(const Fault& fault) {
   if (fault.point.host)
     return {error_outcome(name_of(ErrorCode::kOutOfMemory), name_of(Exhausted::kHost))};
+  if (fault.kind == FaultClass::kHint) return {error_outcome(name_of(ErrorCode::kOutOfMemory))};
   std::vector<Outcome> errors{error_outcome(name_of(ErrorCode::kDriver), name_of(fault.status))};
   if (fault.status == DriverStatus::kOutOfMemory)
     errors.push_back(error_outcome(name_of(ErrorCode::kOutOfMemory)));
@@ -58,9 +59,23 @@ std::string in_words(const Answer& answer) {
 }
 
 std::string cause_of(const Fault& fault) {
+  if (fault.kind == FaultClass::kHint) return "a hint that was not honoured";
+  if (fault.kind == FaultClass::kStolen) return "memory that another tenant had taken";
+  if (fault.is_of_contexts())
+    return "contexts that were lost with " + std::string(name_of(fault.status));
   return fault.point.host ? "a host allocation that failed"
                           : std::string(name_of(fault.point.kind)) + ", which answered " +
                                 std::string(name_of(fault.status));
+}
+
+}  // namespace
+
+namespace {
+
+/// What a call shows of a fault that is not of contexts or host memory.
+bool shows(const SeenCall& call, const Fault& fault) {
+  if (fault.kind == FaultClass::kHint) return call.elsewhere;
+  return call.kind == fault.point.kind && call.status == fault.status;
 }
 
 }  // namespace
@@ -70,13 +85,21 @@ bool has_fired(const Fault& fault, const Watch& watch, const std::vector<std::si
     const auto statement = original_of(span.statement, fails);
     if (!statement || *statement < fault.point.anchor) return false;
     if (fault.point.host) return span.host_failed != 0;
+    if (fault.is_of_contexts()) return span.lost != 0;
     const auto begin = watch.calls().begin();
     return std::any_of(begin + static_cast<std::ptrdiff_t>(span.first_call),
                        begin + static_cast<std::ptrdiff_t>(span.end_call),
-                       [&](const SeenCall& call) {
-                         return call.kind == fault.point.kind && call.status == fault.status;
-                       });
+                       [&](const SeenCall& call) { return shows(call, fault); });
   });
+}
+
+bool have_fired(const Fault& first, const Fault& second, const Watch& watch,
+                const std::vector<std::size_t>& fails) {
+  if (!has_fired(first, watch, fails) || !has_fired(second, watch, fails)) return false;
+  if (!first.point.host || !second.point.host) return true;
+  std::uint64_t failed = 0;
+  for (const Span& span : watch.spans()) failed += span.host_failed;
+  return failed >= 2;
 }
 
 std::vector<Answer> answers_of(std::size_t statements, const Watch& watch,

@@ -14,6 +14,10 @@ namespace granule::prop::sweep {
 /// True if the watched run of a program with those `fail` statements failed what `fault` names.
 bool has_fired(const Fault& fault, const Watch& watch, const std::vector<std::size_t>& fails);
 
+/// The same of two faults that fire once each.
+bool have_fired(const Fault& first, const Fault& second, const Watch& watch,
+                const std::vector<std::size_t>& fails);
+
 /// What each statement gave, by its number in the program without faults; of a repeated one the
 /// last answer that is no success.
 std::vector<Answer> answers_of(std::size_t statements, const Watch& watch,

@@ -4,9 +4,29 @@
 #include <utility>
 
 #include "codes.hpp"
+#include "interp/invariants.hpp"
 #include "interp/world.hpp"
 
 namespace granule::prop::sweep {
+
+namespace {
+
+SeenCall seen(const Call& call, DriverStatus status) {
+  SeenCall now;
+  now.kind = kind(call);
+  now.status = status;
+  if (const auto* reserve = std::get_if<MemAddressReserve>(&call)) {
+    const bool asked = reserve->hint && status == DriverStatus::kSuccess;
+    now.hinted = asked && reserve->ptr == reserve->hint;
+    now.elsewhere = asked && !now.hinted;
+  } else if (const auto* create = std::get_if<MemCreate>(&call)) {
+    now.rdma = create->properties.rdma != 0;
+    now.on_device = create->properties.location == device_location({0});
+  }
+  return now;
+}
+
+}  // namespace
 
 /// Notes calls while a statement runs. Owns the decorator below it, if there is one.
 class Watch::Eye final : public Backend {
@@ -19,9 +39,12 @@ class Watch::Eye final : public Backend {
     const CallOrigin origin = current_origin();
     const bool counts = watch_.world_ && origin != CallOrigin::kHarness &&
                         status != DriverStatus::kWouldBlock && is_driver_call(kind(call));
-    if (counts)
-      watch_.calls_.push_back({kind(call), origin == CallOrigin::kLibrary, status,
-                               watch_.world_->host_memory.allocations()});
+    if (counts) {
+      SeenCall now = seen(call, status);
+      now.of_library = origin == CallOrigin::kLibrary;
+      now.host_before = watch_.world_->host_memory.allocations();
+      watch_.calls_.push_back(now);
+    }
     return status;
   }
 
@@ -48,6 +71,8 @@ void Watch::before(const World& world, std::size_t statement) {
   span.host_begin = world.host_memory.allocations();
   span.host_failed = world.host_memory.failed();
   span.reports = world.sink.reports.size();
+  span.lost = lost_contexts(world);
+  span.free_before = world.machine->oracle().free_bytes(0);
   spans_.push_back(span);
   world_ = &world;
 }
@@ -59,6 +84,7 @@ void Watch::after(const World& world, std::size_t, const Reply& reply) {
   span.host_end = world.host_memory.allocations();
   span.host_failed = world.host_memory.failed() - span.host_failed;
   span.reports = world.sink.reports.size() - span.reports;
+  span.lost = lost_contexts(world) - span.lost;
   span.answer = {reply.kind, reply.word, reply.detail, span.reports != 0};
 }
 

@@ -21,6 +21,10 @@ struct SeenCall {
   bool of_library = true;
   DriverStatus status = DriverStatus::kSuccess;
   std::uint64_t host_before = 0;  // host allocations in front of it
+  bool hinted = false;            // a reservation that was granted where it was asked for
+  bool elsewhere = false;         // one that was not, although it was asked for somewhere
+  bool rdma = false;              // asks for memory with that property
+  bool on_device = false;         // asks for memory of device 0
 };
 
 /// A reply without what it says to a person.
@@ -46,6 +50,8 @@ struct Span {
   std::uint64_t host_end = 0;
   std::uint64_t host_failed = 0;  // in it
   std::size_t reports = 0;        // to the failure sink, in it
+  std::uint64_t lost = 0;         // contexts lost to injected errors, in it
+  std::uint64_t free_before = 0;  // memory of device 0, before it
   Answer answer;
 };
 

@@ -62,18 +62,36 @@ CallMutation believed() {
   });
 }
 
+/// Gives a stream's handle as its id.
+CallMutation ids_are_handles() {
+  return on<StreamGetId>([](Backend&, StreamGetId& call) -> std::optional<DriverStatus> {
+    call.id = StreamId{call.stream.value};
+    return DriverStatus::kSuccess;
+  });
+}
+
 class DeafTarget final : public ForwardingTarget {
  public:
-  DeafTarget(std::unique_ptr<TargetResource> inner, Deafness what, std::uint64_t granule)
-      : ForwardingTarget(std::move(inner)), what_(what), granule_(granule) {}
+  DeafTarget(std::unique_ptr<TargetResource> inner, Deafness what, Backend& backend)
+      : ForwardingTarget(std::move(inner)),
+        what_(what),
+        backend_(backend),
+        without_ids_(backend, ids_are_handles()) {}
 
   Result<std::unique_ptr<TargetBuffer>> allocate(const Stream& stream, std::uint64_t size,
                                                  const AllocateOptions& options) override {
     AllocateOptions heard = options;
     if (what_ == Deafness::kZero) heard.zero = false;
-    return inner().allocate(stream, size, heard);
+    if (what_ == Deafness::kPendingFrees && is_refused(size)) return no_memory();
+    auto made = inner().allocate(known(stream), size, heard);
+    if (what_ == Deafness::kLateWork && made) inner().forget(stream).ignore();  // the defect
+    return made;
   }
   Status close(TargetBuffer& buffer, const Stream* stream) override {
+    if (what_ == Deafness::kStreamIds && stream) {
+      const Stream same = known(*stream);
+      return inner().close(buffer, &same);
+    }
     if (what_ != Deafness::kCloseStream || !stream) return inner().close(buffer, stream);
     const Stream legacy = Stream::legacy(stream->device());
     return inner().close(buffer, &legacy);
@@ -86,11 +104,11 @@ class DeafTarget final : public ForwardingTarget {
     return grown;
   }
   Result<std::uint64_t> shrink(TargetBuffer& buffer, std::uint64_t size) override {
-    const bool more = what_ == Deafness::kShrinkOneMore && size > granule_;
-    return inner().shrink(buffer, more ? size - granule_ : size);
+    const bool more = what_ == Deafness::kShrinkOneMore && size > kGranule;
+    return inner().shrink(buffer, more ? size - kGranule : size);
   }
   Status used_on(TargetBuffer& buffer, const Stream& stream) override {
-    return what_ == Deafness::kUsedOn ? Status() : inner().used_on(buffer, stream);
+    return what_ == Deafness::kUsedOn ? Status() : inner().used_on(buffer, known(stream));
   }
   Result<std::unique_ptr<TargetHolder>> hold(TargetBuffer& buffer) override {
     auto held = inner().hold(buffer);
@@ -107,12 +125,43 @@ class DeafTarget final : public ForwardingTarget {
     return what_ == Deafness::kTrim ? Status() : inner().trim(keep);
   }
   Status forget(const Stream& stream) override {
-    return what_ == Deafness::kForget ? Status() : inner().forget(stream);
+    const bool deaf = what_ == Deafness::kForget || what_ == Deafness::kStreamIds;
+    return deaf ? Status() : inner().forget(stream);
   }
 
  private:
+  static constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
+
+  static Error no_memory() {
+    Error error;
+    error.code = ErrorCode::kOutOfMemory;
+    error.exhausted = Exhausted::kDevice;
+    return error;
+  }
+
+  /// The stream as the library knows it.
+  Stream known(const Stream& stream) {
+    if (what_ != Deafness::kStreamIds || stream.kind() != StreamKind::kCreated) return stream;
+    const Result<Stream> bound = Stream::bind(without_ids_, stream.handle(), {});
+    return bound.ok() ? *bound : stream;
+  }
+
+  /// While frees are pending: whether the device refuses so much just now.
+  bool is_refused(std::uint64_t size) {
+    const Statistics* now = inner().statistics();
+    if (!now || now->retired == 0 || size == 0 || size > UINT64_MAX - kGranule) return false;
+    MemCreate create;
+    create.size = (size + kGranule - 1) / kGranule * kGranule;
+    const DriverStatus status = backend_.run(create);
+    if (status != DriverStatus::kSuccess) return status == DriverStatus::kOutOfMemory;
+    MemRelease release{create.handle};
+    (void)backend_.run(release);
+    return false;
+  }
+
   Deafness what_;
-  std::uint64_t granule_;
+  Backend& backend_;
+  MutatedBackend without_ids_;
 };
 
 }  // namespace
@@ -128,9 +177,8 @@ TargetFactory deaf_to(Deafness what) {
                 const TargetOptions& options) -> Result<std::unique_ptr<TargetResource>> {
     auto made = make_core_target(context, options);
     if (!made) return made;
-    constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
     return std::unique_ptr<TargetResource>(
-        std::make_unique<DeafTarget>(std::move(*made), what, kGranule));
+        std::make_unique<DeafTarget>(std::move(*made), what, *context.backend));
   };
 }
 
@@ -141,6 +189,7 @@ CallMutation event_waits_lost() { return lost<EventSynchronize>(); }
 CallMutation markers_always_done() { return lost<EventQuery>(); }
 CallMutation markers_not_recorded() { return lost<EventRecord>(); }
 CallMutation idle_ranges_unordered() { return lost<StreamWaitEvent>(); }
+CallMutation every_second_order_lost() { return lost<StreamWaitEvent>(2); }
 CallMutation every_third_unmap_lost() { return lost<MemUnmap>(3); }
 CallMutation every_second_address_free_lost() { return lost<MemAddressFree>(2); }
 CallMutation contexts_not_entered() { return both(lost<CtxPushCurrent>(), lost<CtxPopCurrent>()); }
@@ -166,6 +215,20 @@ CallMutation captures_not_asked() {
         call.status = CaptureStatus::kNone;
         return DriverStatus::kSuccess;
       });
+}
+
+CallMutation waits_on_first_device() {
+  return both(on<DevicePrimaryCtxRetain>(
+                  [](Backend& inner, DevicePrimaryCtxRetain& call) -> std::optional<DriverStatus> {
+                    DevicePrimaryCtxRetain first{DeviceId{0}, {}};
+                    const DriverStatus status = inner.run(first);
+                    call.context = first.context;
+                    return status;
+                  }),
+              on<DevicePrimaryCtxRelease>([](Backend& inner, DevicePrimaryCtxRelease&) {
+                DevicePrimaryCtxRelease first{DeviceId{0}};
+                return std::optional(inner.run(first));
+              }));
 }
 
 CallMutation only_first_mapping_accessible() {

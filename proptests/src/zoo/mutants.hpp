@@ -88,6 +88,9 @@ enum class Deafness : std::uint8_t {
   kZero,           // a clear
   kHold,           // a holder is closed at once
   kShrinkOneMore,  // a shrink gives back one granule more
+  kLateWork,       // what is queued after the allocation: its marker is set right there
+  kStreamIds,      // ids of streams: the handle has to do, and their end is not announced
+  kPendingFrees,   // pending frees are not waited for when memory runs out
 };
 TargetFactory deaf_to(Deafness what);
 
@@ -99,6 +102,8 @@ CallMutation event_waits_lost();
 CallMutation markers_always_done();
 CallMutation markers_not_recorded();
 CallMutation idle_ranges_unordered();
+CallMutation every_second_order_lost();
+CallMutation waits_on_first_device();
 CallMutation only_first_mapping_accessible();
 CallMutation only_first_entry_granted();
 CallMutation every_third_unmap_lost();

@@ -6,6 +6,8 @@
 namespace granule::prop::zoo {
 namespace {
 
+void handles_come_back(model::Config& config) { config.handle_reuse = model::HandleReuse::kAtOnce; }
+
 const Specimen kCoreSpecimens[] = {
     {"core-release-every-second", "every second release is lost", "handles, free memory", needs({}),
      false, [] { return with_calls(every_second_release_lost); }, nullptr},
@@ -24,6 +26,26 @@ const Specimen kCoreSpecimens[] = {
      "use by two streams without order",
      needs({Feature::kCache, Feature::kStreams, Feature::kBytes}), false,
      [] { return with_calls(idle_ranges_unordered); }, nullptr},
+    {"core-order-every-second", "of the waits of one stream for others every second is lost",
+     "use by several streams without order",
+     needs({Feature::kCache, Feature::kStreams, Feature::kBytes, Feature::kUsed}), false,
+     [] { return with_calls(every_second_order_lost); }, nullptr},
+    {"core-stream-handle-reused",
+     "a stream is known by its handle, which comes back after its end, of which nobody is told",
+     "use by two streams without order",
+     needs({Feature::kCache, Feature::kStreams, Feature::kBytes, Feature::kDestroy}), false,
+     [] { return deaf_to(Deafness::kStreamIds); }, handles_come_back},
+    {"core-wait-on-first-device", "default streams are waited for on the first device",
+     "unmap under queued work",
+     needs({Feature::kDefaultStreams, Feature::kSecondDevice, Feature::kBytes}), false,
+     [] { return with_calls(waits_on_first_device); }, nullptr},
+    {"core-marker-early", "the marker of a release is recorded when the buffer is made",
+     "unmap under queued work", needs({Feature::kStreams, Feature::kBytes}), false,
+     [] { return deaf_to(Deafness::kLateWork); }, nullptr},
+    {"core-pending-not-waited", "pending frees are not waited for when memory runs out",
+     "out of memory with closed buffers pending",
+     needs({Feature::kDeferred, Feature::kTiny, Feature::kBytes}), false,
+     [] { return deaf_to(Deafness::kPendingFrees); }, nullptr},
     {"core-first-mapping-only", "access is set on the first mapping of a range only", "access",
      needs({Feature::kGrow}), false, [] { return with_calls(only_first_mapping_accessible); },
      nullptr},

@@ -80,51 +80,5 @@ TEST(Campaign, StopsAtOnceWhenInterrupted) {
   EXPECT_EQ(run_campaign(options).programs, 0u);
 }
 
-struct MustReach {
-  Verb verb;
-  std::string_view outcome;
-};
-
-TEST(Campaign, ReachesWhatItMust) {
-  CampaignOptions options;
-  options.programs = 6000;
-  options.jobs = 2;
-  const CampaignResult result = run_campaign(options);
-  for (const MustReach& wanted :
-       std::initializer_list<MustReach>{{Verb::kAllocate, "ok"},
-                                        {Verb::kAllocate, "out_of_memory:device"},
-                                        {Verb::kAllocate, "out_of_memory:budget"},
-                                        {Verb::kAllocate, "out_of_memory:host"},
-                                        {Verb::kAllocate, "overflow"},
-                                        {Verb::kGrow, "alias"},
-                                        {Verb::kGrow, "kept"},
-                                        {Verb::kGrow, "moved"},
-                                        {Verb::kGrow, "closed"},
-                                        {Verb::kGrow, "suspended"},
-                                        {Verb::kGrow, "invalid_argument"},
-                                        {Verb::kGrow, "out_of_memory:device"},
-                                        {Verb::kResize, "kept"},
-                                        {Verb::kResize, "moved"},
-                                        {Verb::kResize, "would_block"},
-                                        {Verb::kShrink, "ok"},
-                                        {Verb::kSuspend, "ok"},
-                                        {Verb::kSuspend, "invalid_argument"},
-                                        {Verb::kResume, "ok"},
-                                        {Verb::kResume, "out_of_memory:device"},
-                                        {Verb::kClose, "ok"},
-                                        {Verb::kClose, "would_block"},
-                                        {Verb::kClose, "capturing"},
-                                        {Verb::kDrop, "ok"},
-                                        {Verb::kDrop, "would_block"},
-                                        {Verb::kImport, "ok"},
-                                        {Verb::kGrant, "ok"},
-                                        {Verb::kDestroy, "ok"}}) {
-    const auto at = std::find(kOutcomeNames.begin(), kOutcomeNames.end(), wanted.outcome);
-    const auto outcome = static_cast<std::uint32_t>(at - kOutcomeNames.begin());
-    EXPECT_TRUE(result.cells.reached(wanted.verb, outcome))
-        << spelling_of(wanted.verb) << " never gave " << wanted.outcome;
-  }
-}
-
 }  // namespace
 }  // namespace granule::prop

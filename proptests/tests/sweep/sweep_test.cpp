@@ -95,6 +95,47 @@ TEST(Sweep, FaultsThatNeverFireShowNothing) {
   EXPECT_TRUE(result.vacuous);
 }
 
+TEST(Sweep, HasRunsOfEveryClassOfFaults) {
+  const Program program = program_of(
+      "stream s\n"
+      "resource r vmm rdma\n"
+      "a = allocate r 16g on s\n"
+      "b = grow a 32g\n"
+      "close a\n"
+      "close b\n");
+  SweepOptions options;
+  options.every_class = true;
+  const SweepResult result = run_sweep(source_of(program), options);
+  EXPECT_EQ(text_of(result), "");
+  EXPECT_FALSE(result.vacuous);
+  for (std::size_t i = 0; i < fault::kFaultClasses; ++i)
+    EXPECT_GT(result.counts.by_class[i], 0u) << name_of(static_cast<fault::FaultClass>(i));
+}
+
+TEST(Sweep, AClassWithoutARunShowsNothingOfIt) {
+  SweepOptions options;
+  options.every_class = true;  // the program asks for no property
+  const SweepResult result = run_sweep(source_of(grow_program()), options);
+  EXPECT_GT(result.counts.runs, 0u);
+  EXPECT_TRUE(result.vacuous);
+}
+
+TEST(Sweep, PairsHoldTwoHostAllocations) {
+  std::uint64_t both = 0;
+  constexpr std::uint64_t kMost = 200;
+  SweepBreadth breadth;
+  breadth.calls = false;
+  for (std::uint64_t first = 1; first < 10; ++first)
+    for (std::uint64_t second = 1; second < kMost; ++second) {
+      const std::string text =
+          to_text(sweep_program(grow_program(), breadth, {}, first << 32 | second));
+      const std::size_t at = text.find("fail host_alloc");
+      if (at == std::string::npos) break;  // no such run
+      both += text.find("fail host_alloc", at + 1) != std::string::npos ? 1 : 0;
+    }
+  EXPECT_GT(both, 10u);
+}
+
 TEST(Sweep, CallsOfTheProgramAreNoPoints) {
   const Program program = program_of(
       "v = cuMemAddressReserve 4g\n"

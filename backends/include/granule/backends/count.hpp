@@ -34,7 +34,8 @@ class GRANULE_EXPORT CountingHostMemory final : public HostMemory {
   void* allocate(std::size_t size, std::size_t alignment) noexcept override;
   void deallocate(void* block, std::size_t size, std::size_t alignment) noexcept override;
 
-  /// From here on, the nth allocation (from 1) and the times - 1 after it return null.
+  /// From here on, the nth allocation (from 1) and the times - 1 after it return null, beside those
+  /// that earlier calls made fail.
   void fail(std::uint64_t nth, std::uint64_t times = 1);
   void clear_faults();
 
@@ -51,6 +52,10 @@ class GRANULE_EXPORT CountingHostMemory final : public HostMemory {
 
  private:
   struct Header;
+  struct Failing {
+    std::uint64_t first = 0;  // number of the first allocation to fail
+    std::uint64_t times = 0;
+  };
   static constexpr std::size_t kHeldBack = 64;
 
   static Header* header_of(void* block) noexcept;
@@ -59,8 +64,7 @@ class GRANULE_EXPORT CountingHostMemory final : public HostMemory {
   mutable std::mutex mutex_;
   std::uint64_t allocations_ = 0;
   std::uint64_t failed_ = 0;
-  std::uint64_t fail_from_ = 0;  // number of the first allocation to fail; 0: none
-  std::uint64_t fail_times_ = 0;
+  std::vector<Failing> failing_;
   std::uint64_t live_blocks_ = 0;
   std::uint64_t live_bytes_ = 0;
   std::uint64_t peak_bytes_ = 0;

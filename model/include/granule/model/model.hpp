@@ -72,6 +72,9 @@ class GRANULE_EXPORT DriverState {
   bool advance_event(EventHandle event);
   /// Runs everything queued on a stream so far, if nothing holds it; whether it has run.
   bool advance_stream(ThreadId thread, StreamHandle stream);
+  /// An error of earlier work has killed the contexts of all devices: at once, so that their calls
+  /// answer `status` and what is queued never runs, or as soon as a call looks at work.
+  void lose_contexts(DriverStatus status, bool at_once);
   /// Faults that happened and were not reported become the answer of their device's calls.
   void reveal_faults();
 

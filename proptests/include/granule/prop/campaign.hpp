@@ -1,6 +1,7 @@
 // A campaign: many generated programs on many threads, each on a machine of its own.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -73,8 +74,8 @@ class CellSet {
   bool has(std::uint32_t cell) const { return (bits_[cell / 64] >> (cell % 64) & 1) != 0; }
   void add(const CellSet& other);
   std::uint64_t count() const;
-  /// True if `verb` gave `outcome` (an index of outcome_names) in some state.
-  bool reached(Verb verb, std::uint32_t outcome) const;
+  /// The states in which `verb` gave `outcome` (an index of outcome_names): bit n is state n.
+  std::uint64_t states(Verb verb, std::uint32_t outcome) const;
 
  private:
   std::vector<std::uint64_t> bits_;
@@ -87,6 +88,7 @@ struct CampaignResult {
   std::uint64_t calls = 0;    // of the library
   std::uint64_t model_calls = 0;
   std::uint64_t faults_fired = 0;
+  std::array<std::uint64_t, fault::kFaultClasses> fired_by_class{};  // by fault::FaultClass
   std::uint64_t digest = 0;  // `twice`: of all programs and replies
   double seconds = 0;
   double core_seconds = 0;  // of processor time, over all workers

@@ -1,6 +1,7 @@
 // Running a program: options, and the report of what happened.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <granule/backends/fault.hpp>
 #include <granule/model/config.hpp>
 #include <granule/prop/machine.hpp>
 #include <granule/prop/program.hpp>
@@ -114,7 +116,8 @@ struct RunReport {
   std::uint64_t model_calls = 0;  // driver calls of everybody
   std::uint64_t host_allocs = 0;  // host allocations of the library
   std::uint64_t faults_fired = 0;
-  std::uint64_t warnings = 0;  // reports to the failure sink
+  std::array<std::uint64_t, fault::kFaultClasses> fired_by_class{};  // by fault::FaultClass
+  std::uint64_t warnings = 0;                                        // reports to the failure sink
   /// On hardware: expectations that depend on what the driver chose, replaced by the ledger's, and
   /// choices that the oracle took over.
   std::uint64_t followed = 0;

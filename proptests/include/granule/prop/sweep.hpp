@@ -3,6 +3,7 @@
 // is found can be replayed, shrunk and kept.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include <granule/backends/fault.hpp>
 #include <granule/prop/choice.hpp>
 #include <granule/prop/program.hpp>
 #include <granule/prop/run.hpp>
@@ -25,7 +27,10 @@ struct SweepBreadth {
   bool after = true;       // also done but reported as failed
   bool from_then_on = true;
   bool not_ready = true;  // NOT_READY so many times, then success
-  bool host = true;       // host allocations
+  bool contexts = true;   // contexts lost to an error of earlier work, at once or in hiding
+  /// Hints that are not honoured, memory that another tenant takes, a property that is refused.
+  bool surroundings = true;
+  bool host = true;  // host allocations
   /// Two faults on programs of so many statements or fewer; 0: never.
   std::size_t pairs_up_to = 8;
 };
@@ -40,12 +45,13 @@ struct SweepSource {
 struct SweepCounts {
   std::uint64_t programs = 0;   // that ran without a fault
   std::uint64_t not_swept = 0;  // of those: what they need is not there, or they misuse on purpose
-  std::uint64_t call_points = 0;             // driver calls of the library
-  std::uint64_t host_points = 0;             // host allocations of the library
-  std::uint64_t runs = 0;                    // with faults
-  std::uint64_t pairs = 0;                   // of those: with two
-  std::uint64_t unfired = 0;                 // of those: whose fault never fired
-  std::uint64_t first_unfired = UINT64_MAX;  // of one program: the first such run
+  std::uint64_t call_points = 0;                               // driver calls of the library
+  std::uint64_t host_points = 0;                               // host allocations of the library
+  std::uint64_t runs = 0;                                      // with faults
+  std::uint64_t pairs = 0;                                     // of those: with two
+  std::array<std::uint64_t, fault::kFaultClasses> by_class{};  // those with one, by FaultClass
+  std::uint64_t unfired = 0;                                   // of those: whose fault never fired
+  std::uint64_t first_unfired = UINT64_MAX;                    // of one program: the first such run
   std::uint64_t violations = 0;
   std::uint64_t points() const { return call_points + host_points; }
   SweepCounts& operator+=(const SweepCounts& other);
@@ -85,6 +91,8 @@ struct SweepOptions {
   bool each = true;
   /// A sweep without a run that had a fault is vacuous.
   bool needs_faults = true;
+  /// So is one without a run of each class of faults.
+  bool every_class = false;
   /// Also ends when this becomes true. May be null.
   const std::atomic<bool>* interrupted = nullptr;
   /// Also ends after the first violation: for those who ask only whether there is one.
