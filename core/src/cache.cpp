@@ -36,18 +36,23 @@ bool ResourceCore::cacheable(const Record& record) const {
 }
 
 // Keeps the closed record idle. False if it cannot be: then it is released as without a cache.
-// Room is made first, so that the bound is never passed.
+// Room is made first, so that the bound is never passed; another thread may take it meanwhile.
 bool ResourceCore::keep_idle(Record* record) {
-  {
-    const Lock lock(mutex_);
-    if (!cacheable(*record)) return false;
+  for (;;) {
+    std::uint64_t keep = 0;
+    {
+      const Lock lock(mutex_);
+      if (!cacheable(*record)) return false;
+      keep = options_.cache - committed(*record);
+      if (cached_ <= keep) {
+        record->size = committed(*record);  // all of it is to be had again
+        open_.erase(open_.iterator_to(*record));
+        enlist_idle(*record);
+        return true;
+      }
+    }
+    if (Status room = evict_to(keep); !room) return false;
   }
-  if (Status room = evict_to(options_.cache - committed(*record)); !room) return false;
-  const Lock lock(mutex_);
-  record->size = committed(*record);  // all of it is to be had again
-  open_.erase(open_.iterator_to(*record));
-  enlist_idle(*record);
-  return true;
 }
 
 // Gives the oldest idle ranges back until at most `keep` bytes are left: after waiting for their
@@ -60,19 +65,28 @@ Status ResourceCore::evict_to(std::uint64_t keep) {
       if (cached_ <= keep || idle_.empty()) return {};
       oldest = &idle_.front();
       delist_idle(*oldest);
-      oldest->state = RecordState::kOpen;
-      open_.push_back(*oldest);  // where end() expects a record
+      oldest->state = RecordState::kReaping;
+      pending_.push_back(*oldest);
+      ++in_transit_;
     }
     bool skipped = false;
     Status ordered = refuse_if_capturing(*oldest);
     if (ordered.ok()) ordered = order_release(*oldest, &skipped);
-    if (!ordered.ok()) {
+    const bool retires = options_.free == FreePolicy::kDeferred && !skipped;
+    {
       const Lock lock(mutex_);
-      open_.erase(open_.iterator_to(*oldest));
-      enlist_idle(*oldest);
-      return ordered;
+      leave_transit();
+      if (!ordered.ok()) {
+        pending_.erase(pending_.iterator_to(*oldest));
+        enlist_idle(*oldest);
+      } else if (retires) {
+        oldest->state = RecordState::kRetired;
+        wake_worker();
+      }
+      if (!ordered.ok() || retires) changed_.notify_all();
     }
-    end(oldest, skipped);
+    if (!ordered.ok()) return ordered;
+    if (!retires) reap(oldest);
   }
 }
 
@@ -139,6 +153,7 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
     const Lock lock(mutex_);
     record = pick_idle(stream, size, capacity);
     if (!record) return nullptr;
+    ++in_transit_;
     ordered = ordered_already(*record, stream);
   }
   StreamUse asking;
@@ -150,12 +165,17 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
     drop_new_markers(*record);
     const Lock lock(mutex_);
     enlist_idle(*record);
+    leave_transit();
     return nullptr;
   }
   if (!ordered) settle_on(*record, stream);
-  show(*record, size);
   record->state = RecordState::kOpen;
   record->has_history = true;
+  record->tried_ahead = 0;
+  record->at_work = 0;
+  const Lock lock(mutex_);
+  set_shown(*record, size);
+  leave_transit();
   return record;
 }
 

@@ -129,6 +129,8 @@ struct Record : ListHook, SetHook {
   bool copying = false;
   StreamUse* copy_use = nullptr;
   RecordState state = RecordState::kOpen;
+  std::uint64_t tried_ahead = 0;      // size for which the worker has tried to commit memory ahead
+  mutable std::uint32_t at_work = 0;  // operations on the buffer; counted if there is a worker
   bool suspended = false;
 };
 

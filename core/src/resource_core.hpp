@@ -77,6 +77,10 @@ class ResourceCore {
   Status trim(std::uint64_t keep);
   // grant.cpp
   Status grant(DeviceId device, Access access);
+  // worker.cpp
+  /// Brackets an operation on an open record: the worker leaves it alone meanwhile.
+  void begin_work(const Record& record);
+  void end_work(const Record& record);
   // suspend.cpp
   Status suspend(std::span<Buffer* const> buffers, bool backup);
   Status resume(std::span<Buffer* const> buffers);
@@ -164,6 +168,7 @@ class ResourceCore {
   };
   Status take_committed(const Record& record, std::uint64_t end, CommittedHold* hold);
   std::uint64_t commit_target(std::uint64_t have, std::uint64_t size) const;
+  static void set_shown(Record& record, std::uint64_t size);
   void show(Record& record, std::uint64_t size);
   Status usable(const Record& record) const;
   std::uint64_t promised(const Record& record);
@@ -179,6 +184,8 @@ class ResourceCore {
   Status refuse_if_capturing(const Record& record);
 
   // release.cpp
+  Status close_open(Record*& record, const Stream* stream);
+  Status drop_open(Record*& record, bool may_stay);
   Result<Record*> new_record(const Stream& stream);
   Status copy_uses(const Record& from, Record& to);
   void release_record(Record* record) noexcept;
@@ -195,6 +202,16 @@ class ResourceCore {
   static Status prepare_departure(void* departure);
   void depart(Departure& departure, Mapping* last, std::uint64_t base, std::uint64_t size) noexcept;
 
+  // worker.cpp
+  Status start_worker();
+  void stop_worker() noexcept;
+  static void run_worker(void* core);
+  void work() noexcept;
+  void wake_worker();
+  std::uint64_t commit_ahead() noexcept;
+  Record* next_to_extend();
+  bool extend_ahead(const ExtendRequest& request) noexcept;
+
   // cache.cpp
   void enlist_idle(Record& record);
   void delist_idle(Record& record);
@@ -210,6 +227,9 @@ class ResourceCore {
 
   // pending.cpp
   bool try_reap(Record& record, RecordState was);
+  void reap(Record* record) noexcept;
+  void reap_on_the_way();
+  void leave_transit();
   Result<bool> wait_oldest();
   template <class Attempt>
   auto with_room(Attempt&& attempt) -> decltype(attempt());
@@ -222,6 +242,7 @@ class ResourceCore {
   void revoke(const AccessEntry& granted, ChainRef* reached, std::size_t count) noexcept;
 
   // suspend.cpp
+  class SetAtWork;
   static Record* record_of(const Buffer& buffer);
   Status check_set(std::span<Buffer* const> buffers) const;
   Status check_for_suspend(Record& record);
@@ -263,7 +284,9 @@ class ResourceCore {
 
   mutable SeamMutex mutex_;
   StreamOrder order_;
-  SeamCondition changed_;  // a pending record changed hands; a grant ended
+  SeamCondition changed_;  // a pending record changed hands or went; a grant or a transit ended
+  SeamCondition worker_wakes_;
+  SeamThread worker_;
   // Guarded by mutex_:
   AccessList* access_ = nullptr;  // of new chunks; counted
   intrusive::list<AccessList> access_lists_;
@@ -278,10 +301,32 @@ class ResourceCore {
   std::uint64_t leaked_handles_ = 0;
   std::uint64_t leaked_reservations_ = 0;
   std::uint64_t leaked_reserved_ = 0;
+  // Records whose streams an operation on no buffer is looking at, unlocked: reaped out of a park,
+  // evicted, or on their way from the idle list to a buffer. forget() waits for them.
+  std::uint32_t in_transit_ = 0;
+  std::uint64_t worker_ranges_ = 0;
+  std::uint64_t worker_bytes_ = 0;
+  bool worker_stops_ = false;
+  bool worker_has_news_ = false;
   std::uint32_t walk_ = 0;   // number of the last walk that marks chunks
   std::uint32_t grant_ = 0;  // number of the last grant
   bool granting_ = false;
   bool rdma_dropped_ = false;
+};
+
+/// An operation on an open buffer, for as long as it lives.
+class AtWork {
+ public:
+  AtWork(ResourceCore& core, const Record& record) : core_(core), record_(record) {
+    core_.begin_work(record_);
+  }
+  AtWork(const AtWork&) = delete;
+  AtWork& operator=(const AtWork&) = delete;
+  ~AtWork() { core_.end_work(record_); }
+
+ private:
+  ResourceCore& core_;
+  const Record& record_;
 };
 
 /// A counted hold on an access list; null is fine.
