@@ -82,7 +82,7 @@ void ResourceCore::work() noexcept {
 // which it was not tried yet; null if there is none.
 Record* ResourceCore::next_to_extend() {
   for (Record& record : open_) {
-    if (record.at_work != 0 || !record.last || record.suspended) continue;
+    if (record.at_work != 0 || !record.last || record.suspended || record.copying) continue;
     if (record.tried_ahead == record.size) continue;
     if (committed(record) - record.size >= options_.commit_ahead) continue;
     return &record;

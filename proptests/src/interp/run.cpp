@@ -527,6 +527,8 @@ RunReport run_in(World& world) {
   if (options.inspect) options.inspect(world);
   if (world.report.status != RunStatus::kFailed && options.finish) {
     world.statement = program.statements.size();
+    if (world.scheduler) world.scheduler->settle();
+    const PinScope pinned(world);  // a worker runs where its end is waited for
     if (auto failure = finish(world)) {
       failure->statement = program.statements.size();
       world.report.status = RunStatus::kFailed;
