@@ -31,4 +31,11 @@ OriginScope::~OriginScope() { t_origin = before_; }
 ThreadScope::ThreadScope(std::uint32_t number) noexcept : before_(t_number) { t_number = number; }
 ThreadScope::~ThreadScope() { t_number = before_; }
 
+ThreadMarks exchange_thread_marks(const ThreadMarks& marks) noexcept {
+  const ThreadMarks before{t_origin, t_number};
+  t_origin = marks.origin;
+  t_number = marks.number;
+  return before;
+}
+
 }  // namespace granule

@@ -11,6 +11,7 @@ Buffer ResourceCore::make_buffer(Record* record) {
   {
     const Lock lock(mutex_);
     open_.push_back(*record);
+    if (options_.commit_ahead != 0) wake_worker();
   }
   ref();
   return Buffer(this, record);
@@ -85,7 +86,7 @@ Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
   if (Status fits = check_size(*rounded); !fits) return fits.error();
   if (options.zero && *rounded != 0)
     if (Status may = may_write(stream.device()); !may) return may.error();
-  if (*rounded != 0) collect(UINT64_MAX, kReapsPerOperation);
+  if (*rounded != 0) reap_on_the_way();
   if (*rounded != 0 && options_.cache != 0 && !options.at) {
     if (Record* idle = take_idle(stream, *rounded, *capacity)) {
       if (!options.zero) return make_buffer(idle);

@@ -54,6 +54,8 @@ Statistics ResourceCore::statistics() {
   sum.leaked_handles = leaked_handles_;
   sum.leaked_handle_bytes = leaked_handle_bytes_;
   sum.leaked_reservations = leaked_reservations_;
+  sum.worker_ranges = worker_ranges_;
+  sum.worker_bytes = worker_bytes_;
   return sum;
 }
 
@@ -155,6 +157,7 @@ std::string ResourceCore::check_invariants() {
     audit.expect(reservation.refs == count, "I2: a reservation's count is off", reservation.base);
     audit.expect(count != 0, "I1: a reservation holds nothing and was not freed", reservation.base);
   }
+  audit.expect(cached_ <= options_.cache, "the cache is above its bound", cached_);
   audit.expect(charged == charged_, "I14: the budget differs from the chunks held", charged_);
   return audit.first();
 }

@@ -42,18 +42,23 @@ bool ResourceCore::cacheable(const Record& record) const {
 }
 
 // Keeps the closed record idle. False if it cannot be: then it is released as without a cache.
-// Room is made first, so that the bound is never passed.
+// Room is made first, so that the bound is never passed; another thread may take it meanwhile.
 bool ResourceCore::keep_idle(Record* record) {
-  {
-    const Lock lock(mutex_);
-    if (!cacheable(*record)) return false;
+  for (;;) {
+    std::uint64_t keep = 0;
+    {
+      const Lock lock(mutex_);
+      if (!cacheable(*record)) return false;
+      keep = options_.cache - committed(*record);
+      if (cached_ <= keep) {
+        record->size = committed(*record);  // all of it is to be had again
+        open_.erase(open_.iterator_to(*record));
+        enlist_idle(*record);
+        return true;
+      }
+    }
+    if (Status room = evict_to(keep); !room) return false;
   }
-  if (Status room = evict_to(options_.cache - committed(*record)); !room) return false;
-  const Lock lock(mutex_);
-  record->size = committed(*record);  // all of it is to be had again
-  open_.erase(open_.iterator_to(*record));
-  enlist_idle(*record);
-  return true;
 }
 
 // Gives the oldest idle range back that no capture holds: after waiting for its streams, or, with
@@ -73,20 +78,29 @@ Result<bool> ResourceCore::evict_oldest() {
       if (idle_.empty()) break;
       oldest = &idle_.front();
       delist_idle(*oldest);
-      oldest->state = RecordState::kOpen;
-      open_.push_back(*oldest);  // where end() expects a record
+      oldest->state = RecordState::kReaping;
+      pending_.push_back(*oldest);
+      ++in_transit_;
     }
     bool skipped = false;
     Status ordered = refuse_if_capturing(*oldest);
     if (ordered.ok()) ordered = order_release(*oldest, &skipped);
-    if (ordered.ok()) {
-      end(oldest, skipped);
-      return true;
-    }
+    const bool retires = options_.free == FreePolicy::kDeferred && !skipped;
     {
       const Lock lock(mutex_);
-      open_.erase(open_.iterator_to(*oldest));
-      enlist_idle(*oldest);  // behind the others, which get their turn
+      leave_transit();
+      if (!ordered.ok()) {
+        pending_.erase(pending_.iterator_to(*oldest));
+        enlist_idle(*oldest);  // behind the others, which get their turn
+      } else if (retires) {
+        oldest->state = RecordState::kRetired;
+        wake_worker();
+      }
+      if (!ordered.ok() || retires) changed_.notify_all();
+    }
+    if (ordered.ok()) {
+      if (!retires) finish_reap(oldest);
+      return true;
     }
     if (ordered.error().code != ErrorCode::kCapturing) return ordered.error();
     if (held.ok()) held = ordered;
@@ -171,6 +185,7 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
       if (pass == 0) pass = ++passes_;
       record = pick_idle(stream, size, capacity, pass);
       if (!record) return nullptr;
+      ++in_transit_;
       ordered = ordered_already(*record, stream);
     }
     bool usable_now = asked || may_use(stream);
@@ -185,11 +200,16 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
     const Lock lock(mutex_);
     record->passed = pass;
     enlist_idle(*record);
+    leave_transit();
     if (!usable_now || behind.error().code != ErrorCode::kCapturing) return nullptr;
   }
-  show(*record, size);
   record->state = RecordState::kOpen;
   record->has_history = true;
+  record->tried_ahead = 0;
+  record->at_work = 0;
+  const Lock lock(mutex_);
+  set_shown(*record, size);
+  leave_transit();
   return record;
 }
 

@@ -18,6 +18,8 @@ const char* text_of(FailureKind kind) {
       return "was given back without waiting, after a context error";
     case FailureKind::kUndoFailed:
       return "could not be put back as it was";
+    case FailureKind::kWorkerFailed:
+      return "got no memory ahead from the worker";
   }
   return "";
 }

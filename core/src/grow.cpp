@@ -21,6 +21,7 @@ Status ResourceCore::usable(const Record& record) const {
 }
 
 std::uint64_t ResourceCore::capacity(const Record& record) {
+  const AtWork at_work(*this, record);
   if (!record.last) return 0;
   const Lock lock(mutex_);
   const Reservation& reservation = *record.last->reservation;
@@ -39,6 +40,7 @@ std::uint64_t ResourceCore::promised(const Record& record) {
 
 Result<bool> ResourceCore::could_extend(const Record& record) {
   if (Status open = usable(record); !open) return open.error();
+  const AtWork at_work(*this, record);
   if (!record.last) return false;
   if (committed(record) > record.size) return true;
   collect(UINT64_MAX, kReapsPerOperation);
@@ -90,7 +92,9 @@ std::uint64_t ResourceCore::grown_by(std::uint64_t size, std::uint32_t percent) 
 std::uint64_t ResourceCore::commit_target(std::uint64_t have, std::uint64_t size) const {
   const std::uint64_t ahead = checked_add(size, options_.commit_ahead).value_or(size);
   const std::uint64_t slack = grown_by(have, options_.slack_percent);
-  const auto rounded = checked_round_up(std::max({size, ahead, slack}), granularity_);
+  const bool by_worker = options_.worker;  // what is ahead of need, but for the slack
+  const auto rounded =
+      checked_round_up(std::max({size, by_worker ? size : ahead, slack}), granularity_);
   if (!rounded || !check_size(*rounded).ok()) return size;
   return *rounded;
 }
@@ -125,6 +129,7 @@ Result<ResourceCore::ExtendRequest> ResourceCore::plan_growth(const Record& reco
 Result<GrowResult> ResourceCore::grow(const Record& input, std::uint64_t size,
                                       const GrowOptions& options) {
   if (Status open = usable(input); !open) return open.error();
+  const AtWork at_work(*this, input);
   const Violations wrong = validate(options, options_, caps_);
   if (!wrong.empty()) return wrong.errors[0];
   Result<ExtendRequest> request = plan_growth(input, size, options);
@@ -157,11 +162,15 @@ Result<GrowResult> ResourceCore::grow(const Record& input, std::uint64_t size,
   return GrowResult{make_buffer(record.release()), done->placement};
 }
 
-// The record shows `size` bytes of its chain; what is behind is committed ahead.
-void ResourceCore::show(Record& record, std::uint64_t size) {
-  const Lock lock(mutex_);
+// With mutex_ held: the record shows `size` bytes of its chain; what is behind is committed ahead.
+void ResourceCore::set_shown(Record& record, std::uint64_t size) {
   record.size = size;
   record.last->used = std::min(record.base + size, record.last->end());
+}
+
+void ResourceCore::show(Record& record, std::uint64_t size) {
+  const Lock lock(mutex_);
+  set_shown(record, size);
 }
 
 }  // namespace granule::detail

@@ -130,6 +130,8 @@ struct Record : ListHook, SetHook {
   StreamUse* copy_use = nullptr;
   std::uint32_t passed = 0;  // last search of the cache that could not use it
   RecordState state = RecordState::kOpen;
+  std::uint64_t tried_ahead = 0;      // size for which the worker has tried to commit memory ahead
+  mutable std::uint32_t at_work = 0;  // operations on the buffer; counted if there is a worker
   bool suspended = false;
 };
 

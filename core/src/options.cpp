@@ -120,6 +120,10 @@ Violations validate(const VmmOptions& options, const SystemCaps& caps) {
   if (options.granularity != GranularityKind::kMinimum &&
       options.granularity != GranularityKind::kRecommended)
     wrong.add(invalid("granularity is minimum or recommended"));
+  constexpr std::uint64_t kLongestInterval = 3'600'000'000'000;
+  if (options.worker &&
+      (options.worker_interval_ns == 0 || options.worker_interval_ns > kLongestInterval))
+    wrong.add(invalid("a worker's interval is more than nothing and at most an hour"));
   return wrong;
 }
 

@@ -6,7 +6,10 @@
 
 namespace granule::detail {
 
-// The record is ours (kReaping). True if it may go; on false its state says how it goes on.
+// The record is ours (kReaping). True if it may go: then it stays in the list, and ours, until
+// finish_reap() has given it back, so that whoever needs the memory can wait for that. On false its
+// state
+// says how it goes on.
 bool ResourceCore::try_reap(Record& record, RecordState was) {
   RecordState next = was;
   bool done = false;
@@ -29,15 +32,42 @@ bool ResourceCore::try_reap(Record& record, RecordState was) {
     for (StreamUse& use : record.further) look(use);
   }
   const Lock lock(mutex_);
-  record.state = next;
-  if (done) pending_.erase(pending_.iterator_to(record));
-  changed_.notify_all();
+  if (was == RecordState::kParked) leave_transit();
+  if (!done) record.state = next;
+  if (!done) changed_.notify_all();
   return done;
+}
+
+// Gives back a pending record that is ours. It is pending until its memory is back.
+void ResourceCore::finish_reap(Record* record) noexcept {
+  Mapping* last = nullptr;
+  {
+    const Lock lock(mutex_);
+    last = std::exchange(record->last, nullptr);
+  }
+  drop_chain(last);
+  {
+    const Lock lock(mutex_);
+    pending_.erase(pending_.iterator_to(*record));
+    changed_.notify_all();
+  }
+  free_record(record);
+}
+
+// Operations give a few pending ranges back on their way, where no worker does.
+void ResourceCore::reap_on_the_way() {
+  if (!options_.worker) collect(UINT64_MAX, kReapsPerOperation);
+}
+
+// With mutex_ held.
+void ResourceCore::leave_transit() {
+  if (--in_transit_ == 0) changed_.notify_all();
 }
 
 // Gives back what is done of the pending ranges that are `wanted` (asked with mutex_ held).
 template <class Wanted>
-CollectResult ResourceCore::reap(std::uint64_t budget_ns, std::uint64_t most, Wanted&& wanted) {
+CollectResult ResourceCore::reap_wanted(std::uint64_t budget_ns, std::uint64_t most,
+                                        Wanted&& wanted) {
   CollectResult result;
   std::uint64_t waiting = 0;
   {
@@ -65,10 +95,11 @@ CollectResult ResourceCore::reap(std::uint64_t budget_ns, std::uint64_t most, Wa
       record = &*oldest;
       was = record->state;
       record->state = RecordState::kReaping;
+      if (was == RecordState::kParked) ++in_transit_;
       pending_.splice(pending_.end(), pending_, oldest);
     }
     if (!try_reap(*record, was)) continue;
-    release_record(record);
+    finish_reap(record);
     ++result.ranges;
   }
   const Lock lock(mutex_);
@@ -77,7 +108,7 @@ CollectResult ResourceCore::reap(std::uint64_t budget_ns, std::uint64_t most, Wa
 }
 
 CollectResult ResourceCore::collect(std::uint64_t budget_ns, std::uint64_t most_ranges) {
-  return reap(budget_ns, most_ranges, [](const Record&) { return true; });
+  return reap_wanted(budget_ns, most_ranges, [](const Record&) { return true; });
 }
 
 // Pending ranges that lie in the `size` bytes behind `last` go, if they are done. True if any did.
@@ -86,7 +117,7 @@ bool ResourceCore::reap_in_the_way(const Mapping& last, std::uint64_t size) {
     return record.last && record.last->end() > last.end() &&
            record.base < checked_add(last.end(), size).value_or(UINT64_MAX);
   };
-  return reap(UINT64_MAX, UINT64_MAX, in_the_way).ranges != 0;
+  return reap_wanted(UINT64_MAX, UINT64_MAX, in_the_way).ranges != 0;
 }
 
 // Waits for the oldest retired range and gives it back. False if there is none to wait for: what
@@ -114,14 +145,13 @@ Result<bool> ResourceCore::wait_oldest() {
   }
   bool skipped = false;
   const Status waited = wait_for(*record, &skipped);
-  {
+  if (!waited.ok()) {
     const Lock lock(mutex_);
     record->state = RecordState::kRetired;
-    if (waited.ok()) pending_.erase(pending_.iterator_to(*record));
     changed_.notify_all();
+    return waited.error();
   }
-  if (!waited.ok()) return waited.error();
-  release_record(record);
+  finish_reap(record);
   return true;
 }
 
@@ -154,7 +184,8 @@ Status ResourceCore::forget(const Stream& stream) {
   };
   bool needed = false;
   {
-    const Lock lock(mutex_);
+    Lock lock(mutex_);
+    while (in_transit_ != 0) changed_.wait(mutex_);
     visit([&](StreamUse&) { needed = true; });
   }
   if (!needed) return {};

@@ -100,6 +100,7 @@ void ResourceCore::set_aside(Record* record, RecordState state) {
   open_.erase(open_.iterator_to(*record));
   record->state = state;
   pending_.push_back(*record);
+  wake_worker();
 }
 
 void ResourceCore::park(Record* record, const Error& why) noexcept {
@@ -141,11 +142,26 @@ bool holds_nothing(const Record& record) {
 }  // namespace
 
 Status ResourceCore::close(Record*& record, const Stream* stream) {
-  collect(UINT64_MAX, kReapsPerOperation);
+  begin_work(*record);
+  const Status closed = close_open(record, stream);
+  if (record) end_work(*record);
+  return closed;
+}
+
+Status ResourceCore::drop(Record*& record, bool may_stay) {
+  begin_work(*record);
+  const Status dropped = drop_open(record, may_stay);
+  if (record) end_work(*record);
+  return dropped;
+}
+
+Status ResourceCore::close_open(Record*& record, const Stream* stream) {
+  reap_on_the_way();
   // The stream named here replaces the buffer's own; kept aside until the close is certain.
   StreamUse named;
   if (stream) {
     named.stream = *stream;
+    const Lock lock(mutex_);  // forget() may be looking
     std::swap(named, record->primary);
   }
   const bool keep_former =
@@ -156,8 +172,8 @@ Status ResourceCore::close(Record*& record, const Stream* stream) {
     record->further.push_back(record->former);
   }
   const auto refuse = [&](const Error& error) -> Status {
+    const Lock lock(mutex_);
     if (keep_former) {
-      const Lock lock(mutex_);
       record->further.erase(record->further.iterator_to(record->former));
       std::swap(record->former, named);
     }
@@ -188,22 +204,16 @@ Status ResourceCore::close(Record*& record, const Stream* stream) {
   return {};
 }
 
-Status ResourceCore::drop(Record*& record, bool may_stay) {
-  collect(UINT64_MAX, kReapsPerOperation);
+Status ResourceCore::drop_open(Record*& record, bool may_stay) {
+  reap_on_the_way();
   bool skipped = holds_nothing(*record);
   if (!skipped) {
-    Status ordered;
-    Result<CaptureVerdict> verdict = capture_verdict(*record);
-    if (!verdict) {
-      ordered = verdict.error();
-    } else if (*verdict != CaptureVerdict::kClear) {
-      ordered = make_error(ErrorCode::kCapturing, "a capture would be disturbed");
-    } else if (keep_idle(record)) {
+    Status ordered = refuse_if_capturing(*record);
+    if (ordered.ok() && keep_idle(record)) {
       record = nullptr;
       return {};
-    } else {
-      ordered = order_release(*record, &skipped);
     }
+    if (ordered.ok()) ordered = order_release(*record, &skipped);
     if (!ordered.ok()) {
       if (may_stay && ordered.error().driver == DriverStatus::kWouldBlock) return ordered;
       park(std::exchange(record, nullptr), ordered.error());

@@ -45,14 +45,18 @@ Status ResourceCore::prepare_departure(void* argument) {
 void ResourceCore::depart(Departure& departure, Mapping* last, std::uint64_t base,
                           std::uint64_t size) noexcept {
   Record& record = departure.record;
-  Mapping* const old = std::exchange(record.last, last);
-  record.base = base;
-  record.size = size;
-  if (last) show(record, size);
-  if (departure.spare) {
+  Mapping* old = nullptr;
+  {
     const Lock lock(mutex_);
-    departure.spare->state = RecordState::kRetired;
-    pending_.push_back(*std::exchange(departure.spare, nullptr));
+    old = std::exchange(record.last, last);
+    record.base = base;
+    record.size = size;
+    if (last) set_shown(record, size);
+    if (departure.spare) {
+      departure.spare->state = RecordState::kRetired;
+      pending_.push_back(*std::exchange(departure.spare, nullptr));
+      wake_worker();
+    }
   }
   drop_chain(old);
 }
@@ -60,6 +64,7 @@ void ResourceCore::depart(Departure& departure, Mapping* last, std::uint64_t bas
 Result<ResizeResult> ResourceCore::resize(Record& record, std::uint64_t size,
                                           const GrowOptions& options, bool may_move) {
   if (Status open = usable(record); !open) return open.error();
+  const AtWork at_work(*this, record);
   const Violations wrong = validate(options, options_, caps_);
   if (!wrong.empty()) return wrong.errors[0];
   Result<ExtendRequest> request = plan_growth(record, size, options);
@@ -79,6 +84,7 @@ Result<ResizeResult> ResourceCore::resize(Record& record, std::uint64_t size,
     return may.error();
   if (request->add == 0) {
     taken.keep();
+    const Lock lock(mutex_);
     record.size = result.size = request->shown;
     return result;
   }
@@ -101,6 +107,7 @@ Result<ResizeResult> ResourceCore::resize(Record& record, std::uint64_t size,
 
 Result<std::uint64_t> ResourceCore::shrink(Record& record, std::uint64_t size) {
   if (Status open = usable(record); !open) return open.error();
+  const AtWork at_work(*this, record);
   Mapping* kept = record.last;
   while (kept && kept->base - record.base >= size) kept = kept->prev;
   if (kept == record.last) return record.size;

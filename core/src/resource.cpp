@@ -16,7 +16,9 @@ ResourceCore::ResourceCore(Backend& backend, const VmmOptions& options,
       sink_(environment.sink ? *environment.sink : stderr_failure_sink()),
       mutex_(environment.runtime),
       order_(driver_, mutex_),
-      changed_(environment.runtime) {}
+      changed_(environment.runtime),
+      worker_wakes_(environment.runtime),
+      worker_(environment.runtime) {}
 
 ResourceCore::~ResourceCore() = default;
 
@@ -71,14 +73,17 @@ Result<ResourceCore*> ResourceCore::create(Backend& backend, const VmmOptions& o
     const Lock lock(core->mutex_);
     core->access_ = core->intern(access_entries(settled));
   }
-  if (core->access_) return core;
+  const Status started =
+      core->access_ ? core->start_worker() : Status(host_memory_error(sizeof(AccessList)));
+  if (started.ok()) return core;
   core->unref();
-  return host_memory_error(sizeof(AccessList));
+  return started.error();
 }
 
 // Nobody but pending ranges is left: they are waited for. What cannot be waited for is leaked, and
 // was reported when it was parked.
 void ResourceCore::shut_down() noexcept {
+  stop_worker();
   collect(UINT64_MAX, UINT64_MAX);
   while (!idle_.empty()) {
     const Status evicted = evict_to(0);

@@ -77,6 +77,10 @@ class ResourceCore {
   Status trim(std::uint64_t keep);
   // grant.cpp
   Status grant(DeviceId device, Access access);
+  // worker.cpp
+  /// Brackets an operation on an open record: the worker leaves it alone meanwhile.
+  void begin_work(const Record& record);
+  void end_work(const Record& record);
   // suspend.cpp
   Status suspend(std::span<Buffer* const> buffers, bool backup);
   Status resume(std::span<Buffer* const> buffers);
@@ -167,6 +171,7 @@ class ResourceCore {
   Status take_committed(const Record& record, std::uint64_t end, CommittedHold* hold);
   static std::uint64_t grown_by(std::uint64_t size, std::uint32_t percent);
   std::uint64_t commit_target(std::uint64_t have, std::uint64_t size) const;
+  static void set_shown(Record& record, std::uint64_t size);
   void show(Record& record, std::uint64_t size);
   Status usable(const Record& record) const;
   std::uint64_t promised(const Record& record);
@@ -182,6 +187,8 @@ class ResourceCore {
   Status refuse_if_capturing(const Record& record);
 
   // release.cpp
+  Status close_open(Record*& record, const Stream* stream);
+  Status drop_open(Record*& record, bool may_stay);
   Result<Record*> new_record(const Stream& stream);
   Status copy_uses(const Record& from, Record& to);
   void release_record(Record* record) noexcept;
@@ -197,6 +204,16 @@ class ResourceCore {
   struct Departure;
   static Status prepare_departure(void* departure);
   void depart(Departure& departure, Mapping* last, std::uint64_t base, std::uint64_t size) noexcept;
+
+  // worker.cpp
+  Status start_worker();
+  void stop_worker() noexcept;
+  static void run_worker(void* core);
+  void work() noexcept;
+  void wake_worker();
+  std::uint64_t commit_ahead() noexcept;
+  Record* next_to_extend();
+  bool extend_ahead(const ExtendRequest& request) noexcept;
 
   // cache.cpp
   void enlist_idle(Record& record);
@@ -217,8 +234,11 @@ class ResourceCore {
   // pending.cpp
   bool try_reap(Record& record, RecordState was);
   template <class Wanted>
-  CollectResult reap(std::uint64_t budget_ns, std::uint64_t most, Wanted&& wanted);
+  CollectResult reap_wanted(std::uint64_t budget_ns, std::uint64_t most, Wanted&& wanted);
   bool reap_in_the_way(const Mapping& last, std::uint64_t size);
+  void finish_reap(Record* record) noexcept;
+  void reap_on_the_way();
+  void leave_transit();
   Result<bool> wait_oldest();
   template <class Attempt>
   auto with_room(Attempt&& attempt, bool addresses_too = true) -> decltype(attempt());
@@ -231,6 +251,7 @@ class ResourceCore {
   void revoke(const AccessEntry& granted, ChainRef* reached, std::size_t count) noexcept;
 
   // suspend.cpp
+  class SetAtWork;
   static Record* record_of(const Buffer& buffer);
   Status check_set(std::span<Buffer* const> buffers) const;
   Status check_for_suspend(Record& record);
@@ -273,7 +294,9 @@ class ResourceCore {
 
   mutable SeamMutex mutex_;
   StreamOrder order_;
-  SeamCondition changed_;  // a pending record changed hands; a grant ended
+  SeamCondition changed_;  // a pending record changed hands or went; a grant or a transit ended
+  SeamCondition worker_wakes_;
+  SeamThread worker_;
   // Guarded by mutex_:
   AccessList* access_ = nullptr;  // of new chunks; counted
   intrusive::list<AccessList> access_lists_;
@@ -288,11 +311,33 @@ class ResourceCore {
   std::uint64_t leaked_handles_ = 0;
   std::uint64_t leaked_reservations_ = 0;
   std::uint64_t leaked_reserved_ = 0;
+  // Records whose streams an operation on no buffer is looking at, unlocked: reaped out of a park,
+  // evicted, or on their way from the idle list to a buffer. forget() waits for them.
+  std::uint32_t in_transit_ = 0;
+  std::uint64_t worker_ranges_ = 0;
+  std::uint64_t worker_bytes_ = 0;
+  bool worker_stops_ = false;
+  bool worker_has_news_ = false;
   std::uint32_t passes_ = 0;  // searches of the cache so far
   std::uint32_t walk_ = 0;    // number of the last walk that marks chunks
   std::uint32_t grant_ = 0;   // number of the last grant
   bool granting_ = false;
   bool rdma_dropped_ = false;
+};
+
+/// An operation on an open buffer, for as long as it lives.
+class AtWork {
+ public:
+  AtWork(ResourceCore& core, const Record& record) : core_(core), record_(record) {
+    core_.begin_work(record_);
+  }
+  AtWork(const AtWork&) = delete;
+  AtWork& operator=(const AtWork&) = delete;
+  ~AtWork() { core_.end_work(record_); }
+
+ private:
+  ResourceCore& core_;
+  const Record& record_;
 };
 
 /// A counted hold on an access list; null is fine.

@@ -38,6 +38,7 @@ Status SharedBuffer::close() {
 namespace detail {
 
 std::uint64_t ResourceCore::chunk_count(const Record& record) {
+  const AtWork at_work(*this, record);
   std::uint64_t count = 0;
   for (const Mapping* mapping = record.last; mapping; mapping = mapping->prev) ++count;
   return count;
@@ -45,6 +46,7 @@ std::uint64_t ResourceCore::chunk_count(const Record& record) {
 
 // A range is linked from its end; callers count in address order.
 ChunkView ResourceCore::chunk_at(const Record& record, std::uint64_t index) {
+  const AtWork at_work(*this, record);
   const Mapping* mapping = record.last;
   for (std::uint64_t i = chunk_count(record); i > index + 1; --i) mapping = mapping->prev;
   return {DevicePtr{mapping->base}, mapping->size, mapping->chunk->handle};
@@ -52,6 +54,7 @@ ChunkView ResourceCore::chunk_at(const Record& record, std::uint64_t index) {
 
 Result<SharedBuffer> ResourceCore::export_record(const Record& record) {
   if (Status open = usable(record); !open) return open.error();
+  const AtWork at_work(*this, record);
   if (options_.handle_type == HandleType::kNone)
     return make_error(ErrorCode::kUnsupported, "the resource was made without a handle type");
   SharedBuffer shared(driver_.backend(), options_.handle_type);
@@ -77,8 +80,10 @@ Result<SharedBuffer> ResourceCore::export_record(const Record& record) {
   return shared;
 }
 
-// With mutex_ held: a chunk of ours for the same memory, other than `except`.
+// With mutex_ held: a chunk of ours for the same memory, other than `except`. Of memory that another
+// process made nothing is known.
 Chunk* ResourceCore::holder_of(std::uint64_t origin, const Chunk* except) {
+  if (origin == 0) return nullptr;
   for (Reservation& reservation : reservations_)
     for (Mapping& mapping : reservation.mappings)
       if (mapping.chunk && mapping.chunk != except && mapping.chunk->origin == origin &&

@@ -144,8 +144,11 @@ Status StreamOrder::set_marker(StreamUse& use) {
   if (!marker) return marker.error();
   EventRecord record{(*marker)->event, use.stream.handle()};
   const DriverStatus status = driver_.call(record);
-  use.marker = *marker;
-  use.done = false;
+  {
+    const Lock lock(mutex_);  // forget() may be looking at the record that this is part of
+    use.marker = *marker;
+    use.done = false;
+  }
   if (status == DriverStatus::kSuccess) return {};
   drop_marker(use);
   Error error = driver_error(status, kind_of<EventRecord>, use.stream.handle().value);

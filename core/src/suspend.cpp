@@ -11,6 +11,23 @@ void ResourceCore::for_each_in_chain(const Record& record, Visitor&& visit) {
   for (Mapping* mapping = record.last; mapping; mapping = mapping->prev) visit(*mapping);
 }
 
+/// An operation on all buffers of a set, for as long as it lives.
+class ResourceCore::SetAtWork {
+ public:
+  SetAtWork(ResourceCore& core, std::span<Buffer* const> buffers) : core_(core), buffers_(buffers) {
+    for (const Buffer* buffer : buffers_) core_.begin_work(*record_of(*buffer));
+  }
+  SetAtWork(const SetAtWork&) = delete;
+  SetAtWork& operator=(const SetAtWork&) = delete;
+  ~SetAtWork() {
+    for (const Buffer* buffer : buffers_) core_.end_work(*record_of(*buffer));
+  }
+
+ private:
+  ResourceCore& core_;
+  std::span<Buffer* const> buffers_;
+};
+
 Record* ResourceCore::record_of(const Buffer& buffer) { return buffer.record_; }
 
 // Closed, foreign, or shared: what a set may not hold.
@@ -258,6 +275,7 @@ void ResourceCore::give_back_chunks(Record& record) noexcept {
 
 Status ResourceCore::suspend(std::span<Buffer* const> buffers, bool backup) {
   if (Status fine = check_set(buffers); !fine) return fine;
+  const SetAtWork at_work(*this, buffers);
   collect(UINT64_MAX, kReapsPerOperation);
   for (Buffer* buffer : buffers) {
     Record& record = *record_of(*buffer);
@@ -348,6 +366,7 @@ Status ResourceCore::ready_for_copies(std::span<Buffer* const> buffers) {
 
 Status ResourceCore::resume(std::span<Buffer* const> buffers) {
   if (Status fine = check_set(buffers); !fine) return fine;
+  const SetAtWork at_work(*this, buffers);
   if (Status ready = ready_for_copies(buffers); !ready) return ready;
   const auto attempt = [&]() -> Status {
     Status done;

@@ -95,7 +95,7 @@ std::vector<Operation> churn_trace(std::uint64_t* live_peak) {
     bool allocate = live.empty() || (bytes < kBound && random() % 2 == 1);
     std::uint64_t size = 0;
     if (allocate) {
-      size = 1 + random() % (64 * kMiB);
+      size = 1 + (random() >> 38);  // uniform in 1 B..64 MiB
       if (bytes + size > kBound) allocate = false;
     }
     if (allocate) {
@@ -163,6 +163,10 @@ void run_growth(Gpu& gpu) {
       grow_all(gpu, "commit ahead " + size_text(ahead) + ", with capacity", options, doubling,
                true);
     }
+    VmmOptions by_worker;
+    by_worker.commit_ahead = 128 * kMiB;
+    by_worker.worker = true;
+    grow_all(gpu, "a worker commits ahead 128 MiB, with capacity", by_worker, doubling, true);
     for (const std::uint32_t slack : {25u, 100u}) {
       VmmOptions options;
       options.slack_percent = slack;

@@ -1,4 +1,7 @@
 // B1: allocate and close one size again and again; deferred closes with work in flight; suspend.
+#include <optional>
+#include <thread>
+
 #include "bench.hpp"
 
 namespace granule::bench {
@@ -18,7 +21,57 @@ void pairs(const std::string& name, F&& pair) {
   samples.print(name);
 }
 
+// A close that does not block, with a kernel of 50 ms in flight, and 10,000 frees that never fault.
+void deferred(Gpu& gpu, bool worker) {
+  Backend& backend = *gpu.backend;
+  VmmOptions options;
+  options.free = FreePolicy::kDeferred;
+  options.worker = worker;
+  std::optional<VirtualMemoryResource> resource(
+      must(VirtualMemoryResource::create(backend, options)));
+  const std::uint64_t free_before = gpu.free_bytes();
+  Samples closes;
+  Samples collects;
+  for (int round = 0; round < 40; ++round) {
+    std::vector<Buffer> buffers;
+    for (int i = 0; i < 250; ++i) buffers.push_back(must(resource->allocate(gpu.asked, 2 * kMiB)));
+    for (Buffer& buffer : buffers) {
+      LaunchKernel touch;
+      touch.kind = KernelKind::kTouch;
+      touch.ptr = buffer.ptr();
+      touch.size = buffer.size();
+      touch.stream = gpu.raw;
+      call(backend, touch);
+    }
+    LaunchKernel spin;
+    spin.duration_ns = 50'000'000;
+    spin.stream = gpu.raw;
+    call(backend, spin);
+    for (Buffer& buffer : buffers) time_once(closes, [&] { must(buffer.close()); });
+    buffers.clear();
+    call(backend, StreamSynchronize{gpu.raw});
+    while (resource->statistics().retired != 0) {
+      if (worker) {
+        std::this_thread::yield();
+      } else {
+        time_once(collects, [&] { resource->collect(200'000); });
+      }
+    }
+  }
+  resource.reset();  // joins the worker, whatever it was in the middle of
+  Samples::head("deferred close with 50 ms of work in flight (10,000 frees of 2 MiB)");
+  closes.print(worker ? "close, a worker gives back" : "close");
+  if (!worker) collects.print("collect with a budget of 200 us");
+  std::printf("bytes left over: %lld\n",
+              static_cast<long long>(free_before) - static_cast<long long>(gpu.free_bytes()));
+}
+
 }  // namespace
+
+void run_deferred(Gpu& gpu) {
+  deferred(gpu, false);
+  deferred(gpu, true);
+}
 
 void run_warm(Gpu& gpu) {
   Backend& backend = *gpu.backend;
@@ -45,43 +98,6 @@ void run_warm(Gpu& gpu) {
       call(backend, StreamIsCapturing{gpu.raw, CaptureStatus::kNone});
     });
   }
-}
-
-// A close that does not block, with a kernel of 50 ms in flight, and 10,000 frees that never fault.
-void run_deferred(Gpu& gpu) {
-  Backend& backend = *gpu.backend;
-  VmmOptions options;
-  options.free = FreePolicy::kDeferred;
-  auto resource = must(VirtualMemoryResource::create(backend, options));
-  const std::uint64_t free_before = gpu.free_bytes();
-  Samples closes;
-  Samples collects;
-  for (int round = 0; round < 40; ++round) {
-    std::vector<Buffer> buffers;
-    for (int i = 0; i < 250; ++i) buffers.push_back(must(resource.allocate(gpu.asked, 2 * kMiB)));
-    for (Buffer& buffer : buffers) {
-      LaunchKernel touch;
-      touch.kind = KernelKind::kTouch;
-      touch.ptr = buffer.ptr();
-      touch.size = buffer.size();
-      touch.stream = gpu.raw;
-      call(backend, touch);
-    }
-    LaunchKernel spin;
-    spin.duration_ns = 50'000'000;
-    spin.stream = gpu.raw;
-    call(backend, spin);
-    for (Buffer& buffer : buffers) time_once(closes, [&] { must(buffer.close()); });
-    buffers.clear();
-    call(backend, StreamSynchronize{gpu.raw});
-    while (resource.statistics().retired != 0)
-      time_once(collects, [&] { resource.collect(200'000); });
-  }
-  Samples::head("deferred close with 50 ms of work in flight (10,000 frees of 2 MiB)");
-  closes.print("close");
-  collects.print("collect with a budget of 200 us");
-  std::printf("bytes left over: %lld\n",
-              static_cast<long long>(free_before) - static_cast<long long>(gpu.free_bytes()));
 }
 
 // B7: physical memory back and forth at the same addresses.

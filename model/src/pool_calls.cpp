@@ -68,6 +68,20 @@ DriverStatus allocate_in_capture(State& state, std::uint64_t stream, std::uint64
   return DriverStatus::kSuccess;
 }
 
+/// What a free on a stream was ordered behind. Of one long ago: what its stream is behind by now.
+const Clock& order_of_free(const State& state, const StreamPoint& point) {
+  for (const auto& [freed, order] : state.free_orders)
+    if (freed == point) return order;
+  return state.streams.at(point.stream).order;
+}
+
+/// Keeps what a free is ordered behind: its stream may learn more before the block is reused.
+void remember_free(State& state, const StreamPoint& point) {
+  constexpr std::size_t kMost = 256;
+  if (state.free_orders.size() >= kMost) state.free_orders.pop_front();
+  state.free_orders.emplace_back(point, state.streams.at(point.stream).order);
+}
+
 DriverStatus allocate_now(State& state, std::uint64_t stream, PoolHandle pool, std::uint64_t size,
                           DevicePtr& ptr) {
   StateWorld world(state);
@@ -81,7 +95,7 @@ DriverStatus allocate_now(State& state, std::uint64_t stream, PoolHandle pool, s
   if (!grant.waits.empty()) {
     Clock order;
     for (const StreamPoint& point : grant.waits) {
-      order.join(state.streams[point.stream].order);  // what the free was ordered behind
+      order.join(order_of_free(state, point));
       order.raise(point.stream, point.position);
     }
     enqueue_wait(state, stream, grant.waits, order);
@@ -130,7 +144,9 @@ DriverStatus free_ordered(State& state, std::uint64_t stream, DevicePtr ptr) {
   const auto place = state.pools.block_at(ptr);
   if (!place || place->range.base != ptr.value) return free_plain_on(state, stream, ptr);
   report_work_behind_free(state, place->range, stream);
-  return state.pools.free_ordered(ptr, enqueue(state, stream, Work{}));
+  const StreamPoint point = enqueue(state, stream, Work{});
+  remember_free(state, point);
+  return state.pools.free_ordered(ptr, point);
 }
 
 bool owns(const Pool& pool, const Location& who) {

@@ -311,7 +311,8 @@ struct State {
   std::map<std::uint64_t, std::uint64_t> graphs;
   std::uint64_t next_graph = 0;
   std::map<std::uint64_t, ByteSummary> landings;
-  std::uint64_t pending_memory_work = 0;  // queued items that touch memory
+  std::deque<std::pair<StreamPoint, Clock>> free_orders;  // of pool blocks, the newest last
+  std::uint64_t pending_memory_work = 0;                  // queued items that touch memory
   std::uint64_t possible_blocks = 0;  // queued gates that are closed, value waits, host functions
 
   // contexts and threads

@@ -47,6 +47,30 @@ TEST_F(PoolTest, at_its_bound_a_pool_hands_out_a_pending_block_and_the_stream_wa
   EXPECT_TRUE(done(e));
 }
 
+TEST_F(PoolTest, a_pending_block_brings_the_order_of_its_free_and_nothing_that_came_later) {
+  const StreamHandle s = stream();
+  const StreamHandle o = stream();
+  const StreamHandle c = stream();
+  const PoolHandle q = pool(kMax, 64 * kMib);
+  const DevicePtr a = ask(40 * kMib, q, s);
+  const DevicePtr z = ask(8 * kMib, q, s);
+  EXPECT_EQ(sync(s), kSuccess);
+  hold(s);
+  hold(c);
+  EXPECT_EQ(give(a, s), kSuccess);
+  EXPECT_EQ(fill(z, 8 * kMib, c), kSuccess);
+  wait(record(c), s);  // after the free: its stream knows of the fill, the free does not
+  EXPECT_EQ(ask(40 * kMib, q, o), a);
+  EXPECT_TRUE(state.take_violations().empty());
+  EXPECT_EQ(give(z, o), kSuccess);
+  const std::vector<Violation> found = state.take_violations();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].kind, ViolationKind::kUnorderedFree);
+  release(c);
+  release(s);
+  EXPECT_EQ(sync(), kSuccess);
+}
+
 class PoolPressure : public PoolTest {
  protected:
   /// Leaves `left` bytes of the device's free memory to pools and the rest of the test.

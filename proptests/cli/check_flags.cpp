@@ -83,6 +83,12 @@ void add_check_flags(CLI::App& command, CheckFlags& flags) {
   command.add_option("--checking", flags.checking, "Invariants after each statement")
       ->check(CLI::IsMember({"none", "incremental", "full"}))
       ->capture_default_str();
+  command
+      .add_option("--interleave", flags.interleave,
+                  "Where the threads of a program change: mixed (each program picks), between "
+                  "statements, at random or by priorities (pct) at every point of the sync seam")
+      ->check(CLI::IsMember({"mixed", "statements", "random", "pct"}))
+      ->capture_default_str();
   command.add_option("--shard", flags.shard,
                      "i/n: every n-th program from the i-th (0 to n-1) on; default from "
                      "SLURM_ARRAY_*, JOB_COMPLETION_*, GTEST_*");
@@ -150,6 +156,8 @@ prop::CampaignOptions campaign_of(const CheckFlags& flags) {
   run.driver = flags.driver;
   run.target = flags.target;
   run.checking = flags.checking;
+  run.interleave = flags.interleave;
+  options.mixed_interleavings = flags.interleave == "mixed";
   options.run = run_options(run);
   if (flags.target.rfind("zoo:", 0) == 0)
     if (const prop::Specimen* specimen = prop::find_specimen(flags.target.substr(4)))

@@ -23,6 +23,7 @@ struct CheckFlags {
   std::string driver = "exact";
   std::string checking = "incremental";
   std::string shard;
+  std::string interleave = "mixed";
   std::string out = "granule-failures";
   std::uint32_t operations = 30;
   std::vector<std::string> only;

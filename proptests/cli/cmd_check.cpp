@@ -49,6 +49,7 @@ std::string command_of(const CheckFlags& flags, std::uint64_t index) {
   if (flags.operations != 30) command += " --ops " + std::to_string(flags.operations);
   if (flags.driver != "exact") command += " --driver " + flags.driver;
   if (flags.target != "core") command += " --target " + flags.target;
+  if (flags.interleave != "mixed") command += " --interleave " + flags.interleave;
   for (const std::string& name : flags.only) command += " --only " + name;
   for (const std::string& name : flags.exclude) command += " --exclude " + name;
   return command;
@@ -146,6 +147,7 @@ class Check {
     prop::RunOptions run = prop::campaign_run(options_, failure.index);
     run.cells = false;
     const prop::ShrinkResult small = shrunk(program, run);
+    settle_seed(small, run);
     const Picture picture = picture_of(small.program, run);
     const std::string path =
         flags_.out + "/" + failure_file_name(failure.signature, tag(failure.index));

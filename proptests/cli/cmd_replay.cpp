@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <granule/prop/interleave.hpp>
 #include <granule/prop/run.hpp>
 #include <granule/prop/text.hpp>
 
@@ -19,6 +20,8 @@ struct ReplayFlags {
   std::string only;
   bool steps = false;
   bool quiet = false;
+  bool explore = false;
+  prop::ExploreOptions bounds;
   DeviceFlags device;
 };
 
@@ -35,11 +38,32 @@ void print_steps(const prop::Program& program, const prop::RunReport& report) {
                 step.reply.c_str());
 }
 
+/// Every interleaving within the bounds; the report of the one that failed, or a clean one.
+prop::RunReport explored(const std::string& file, const prop::Program& program,
+                         const prop::RunOptions& options, const ReplayFlags& flags) {
+  prop::ExploreResult result = prop::explore(program, options, flags.bounds);
+  if (!flags.quiet || result.failed)
+    std::printf("%s: %s: %llu interleavings with at most %u pre-emptions%s\n", file.c_str(),
+                program.name.c_str(), static_cast<unsigned long long>(result.runs),
+                flags.bounds.preemptions,
+                result.complete ? ", which are all"
+                : result.failed ? ""
+                                : "; there are more");
+  if (!result.failed) return {};
+  std::string choices;
+  for (const std::uint16_t taken : result.told)
+    choices += (choices.empty() ? "" : ",") + std::to_string(taken);
+  std::printf("  the last one: --interleave told --choices %s\n",
+              choices.empty() ? "0" : choices.c_str());
+  return std::move(*result.failed);
+}
+
 void replay_program(const std::string& file, const prop::Program& program, const ReplayFlags& flags,
                     Tally& tally) {
   prop::RunOptions options = run_options(flags.run);
   options.keep_steps = flags.steps;
-  const prop::RunReport report = prop::run(program, options);
+  const prop::RunReport report =
+      flags.explore ? explored(file, program, options, flags) : prop::run(program, options);
   tally.skipped += report.skipped_count;
   if (flags.steps) print_steps(program, report);
   switch (report.status) {
@@ -111,6 +135,18 @@ void add_replay(CLI::App& app) {
   command->add_option("--recorded", flags->device.recorded,
                       "Hold a recording of a device against today's model; runs no program");
   command->add_option("--only", flags->only, "Run only the program of that name");
+  command->add_flag("--explore", flags->explore,
+                    "Run each program under every interleaving of its threads, depth first, within "
+                    "--preemptions and --max-interleavings; print how many there were");
+  command
+      ->add_option("--preemptions", flags->bounds.preemptions,
+                   "--explore: points at which a thread gives way although it could go on")
+      ->capture_default_str();
+  command
+      ->add_option("--max-interleavings", flags->bounds.max_runs,
+                   "--explore: runs at most, each "
+                   "program")
+      ->capture_default_str();
   command->add_flag("--steps", flags->steps, "Print what every statement gave");
   command->add_flag("--quiet", flags->quiet, "Print failures and the last line only");
   command->footer(
@@ -122,6 +158,7 @@ void add_replay(CLI::App& app) {
       "hangs, 45 if a process died, 3 if there is no idle GPU.\n\nExamples:\n"
       "  granule replay --strict proptests/programs\n"
       "  granule replay --steps --driver adversarial failure.granule\n"
+      "  granule replay --explore --preemptions 2 proptests/corpus/threads-*.granule\n"
       "  granule replay --backend cuda --strict --junit out.xml proptests/programs");
   command->callback([flags] { replay(*flags); });
 }

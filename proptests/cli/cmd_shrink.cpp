@@ -41,6 +41,7 @@ void shrink_program(const prop::Program& program, const ShrinkFlags& flags) {
     std::printf("%s: does not fail with these flags; nothing to shrink\n", program.name.c_str());
     return;
   }
+  settle_seed(small, run);
   const Picture picture = picture_of(small.program, run);
   const std::string path = output_path(flags, program);
   const std::string replay = "granule replay" + flags_of(run, flags.run.target) + " " + path;

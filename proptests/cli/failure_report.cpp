@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include <granule/prop/campaign.hpp>
+#include <granule/prop/interleave.hpp>
 #include <granule/prop/text.hpp>
 
 namespace granule::cli {
@@ -21,6 +22,10 @@ std::string flags_of(const prop::RunOptions& options, const std::string& target)
   if (options.checking == prop::Checking::kFull) flags += " --checking full";
   if (options.machine.seed != 1) flags += " --seed " + std::to_string(options.machine.seed);
   if (options.thread_seed != 0) flags += " --thread-seed " + std::to_string(options.thread_seed);
+  const prop::InterleaveOptions& threads = options.interleave;
+  if (threads.how == prop::Interleave::kRandom) flags += " --interleave random";
+  if (threads.how == prop::Interleave::kPct)
+    flags += " --interleave pct --changes " + std::to_string(threads.changes);
   if (target != "core") flags += " --target " + target;
   return flags;
 }
@@ -54,6 +59,13 @@ bool save_program(const std::string& path, const prop::Program& program,
   if (out) return true;
   std::fprintf(stderr, "granule: cannot write %s\n", path.c_str());
   return false;
+}
+
+void settle_seed(const prop::ShrinkResult& small, prop::RunOptions& options) {
+  if (!prop::is_interleaved(small.program, options)) return;
+  const auto seed =
+      prop::failing_seed(small.program, options, small.signature, prop::kInterleavingsTried);
+  if (seed) options.thread_seed = *seed;
 }
 
 Picture picture_of(const prop::Program& program, const prop::RunOptions& options) {

@@ -21,6 +21,9 @@ std::string failure_file_name(const std::string& signature, const std::string& t
 bool save_program(const std::string& path, const prop::Program& program,
                   const std::string& comment);
 
+/// Where the outcome depends on an interleaving: the seed under which the shrunk program fails.
+void settle_seed(const prop::ShrinkResult& small, prop::RunOptions& options);
+
 /// What the failing program does at its end, by running it once more.
 struct Picture {
   std::string failure;  // describe()

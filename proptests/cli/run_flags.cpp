@@ -47,12 +47,34 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
       .add_option("--thread-seed", flags.thread_seed,
                   "Picks the interleaving of thread blocks; 0 takes turns")
       ->capture_default_str();
+  command
+      .add_option("--interleave", flags.interleave,
+                  "Where the threads of a program change: between statements; at random wherever "
+                  "the library locks, waits, takes host memory or calls the driver; pct (by "
+                  "priorities that fall at a few such points); told (as --choices says)")
+      ->check(CLI::IsMember({"statements", "random", "pct", "told"}))
+      ->capture_default_str();
+  command.add_option("--changes", flags.changes, "pct: points at which a priority falls")
+      ->capture_default_str();
+  command
+      .add_option("--choices", flags.choices,
+                  "told: what to take at each point where several threads can go on; 0 is no "
+                  "pre-emption")
+      ->delimiter(',');
+}
+
+prop::Interleave interleave_named(const std::string& name) {
+  if (name == "random") return prop::Interleave::kRandom;
+  if (name == "pct") return prop::Interleave::kPct;
+  if (name == "told") return prop::Interleave::kTold;
+  return prop::Interleave::kStatements;
 }
 
 prop::RunOptions run_options(const RunFlags& flags) {
   prop::RunOptions options;
   options.strict = flags.strict;
   options.thread_seed = flags.thread_seed;
+  options.interleave = {interleave_named(flags.interleave), flags.changes, flags.choices};
   options.checking = flags.checking == "none"   ? prop::Checking::kNone
                      : flags.checking == "full" ? prop::Checking::kFull
                                                 : prop::Checking::kIncremental;

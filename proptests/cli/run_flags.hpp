@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -20,7 +21,13 @@ struct RunFlags {
   std::string checking = "incremental";
   std::uint64_t seed = 1;
   std::uint64_t thread_seed = 0;
+  std::string interleave = "statements";
+  std::uint32_t changes = 3;
+  std::vector<std::uint16_t> choices;
 };
+
+/// "statements", "random", "pct", "told" to a value; the default for anything else.
+prop::Interleave interleave_named(const std::string& name);
 
 /// Puts a target ("core", "zoo:NAME") and its machine into options. Throws CLI::ValidationError.
 void use_target(const std::string& name, prop::RunOptions& options);
@@ -28,7 +35,8 @@ void use_target(const std::string& name, prop::RunOptions& options);
 /// Adds --backend, --alone, --hang-after, --known, --jsonl, --junit and --record.
 void add_device_flags(CLI::App& command, DeviceFlags& flags);
 
-/// Adds --strict, --driver, --target, --schedule, --checking, --seed and --thread-seed.
+/// Adds --strict, --driver, --target, --schedule, --checking, --seed, --thread-seed, --interleave,
+/// --changes and --choices.
 void add_run_flags(CLI::App& command, RunFlags& flags);
 prop::RunOptions run_options(const RunFlags& flags);
 

@@ -16,6 +16,7 @@ enum class FailureKind : std::uint8_t {
   kParked,         // a release would have disturbed a capture, or could not wait: kept mapped
   kWaitSkipped,    // the context has a sticky error: released without waiting (S32)
   kUndoFailed,     // undoing a failed operation failed in turn
+  kWorkerFailed,   // the worker could not commit memory ahead; nothing was changed
 };
 
 /// One report. Plain values; valid after the call.

@@ -63,6 +63,15 @@ struct VmmOptions {
   /// Bound on one chunk; larger requests are made of several. 0: none. The driver's price is per
   /// mapping, so few and large chunks are cheap.
   std::uint64_t max_chunk = 0;
+  /// A thread of the resource's own that gives back what is pending and commits memory ahead, so
+  /// that the threads of the program need not. With it, allocate and close leave pending ranges to
+  /// it, and `commit_ahead` bytes are committed behind a buffer in its own addresses after the
+  /// operation that used them up, where nobody is at work on it. Started and joined with the
+  /// resource; reports to the failure sink (kWorkerFailed), which must not end the resource. Memory
+  /// ahead that it cannot have it goes without.
+  bool worker = false;
+  /// How often the worker looks at ranges that are pending; less often while none gets done.
+  std::uint64_t worker_interval_ns = 1'000'000;
 };
 
 /// Options of one grow or resize; what is not set follows the resource. They govern the chunk that

@@ -41,6 +41,9 @@ struct Statistics {
   std::uint64_t leaked_reservations = 0;  // reported: the driver refused to free them
   std::uint64_t leaked_handles = 0;       // reported: the driver refused to release them
   std::uint64_t leaked_handle_bytes = 0;
+  // What the worker has done so far.
+  std::uint64_t worker_ranges = 0;  // pending ranges given back
+  std::uint64_t worker_bytes = 0;   // committed ahead
 };
 
 /// What a resource turned out to be.
@@ -94,7 +97,9 @@ class GRANULE_EXPORT VirtualMemoryResource {
   /// ended. Stops taking up new ranges once `budget_ns` have passed. Never waits.
   CollectResult collect(std::uint64_t budget_ns = UINT64_MAX);
   /// Announces that `stream` is about to be destroyed: what buffers and pending frees need of it
-  /// is recorded now. Errors: capturing, driver, out_of_memory (host).
+  /// is recorded now. No operation on a buffer that is ordered on it is under way meanwhile; what
+  /// the resource is doing with ranges that nobody owns any more is waited for.
+  /// Errors: capturing, driver, out_of_memory (host).
   Status forget(const Stream& stream);
 
   /// Gives the physical memory of all the buffers back and keeps their addresses; with `backup`

@@ -238,6 +238,14 @@ RunOptions campaign_run(const CampaignOptions& options, std::uint64_t index) {
   run.cells = true;
   run.machine.seed = 1 + rng.below(1u << 20);
   run.thread_seed = rng.below(1u << 20);
+  const std::uint64_t interleave = rng.below(4);
+  const auto changes = static_cast<std::uint32_t>(1 + rng.below(4));
+  if (options.mixed_interleavings) {
+    run.interleave.changes = changes;
+    run.interleave.how = interleave == 0   ? Interleave::kStatements
+                         : interleave == 1 ? Interleave::kPct
+                                           : Interleave::kRandom;
+  }
   switch (rng.below(4)) {
     case 0:
       run.machine.schedule = model::Schedule::kEager;

@@ -103,6 +103,7 @@ std::uint64_t share_of(Feature feature) {
     case Feature::kHost:
     case Feature::kPools:
     case Feature::kRecycler:
+    case Feature::kWorker:
     case Feature::kHints:
     case Feature::kAlign:
     case Feature::kRdma:

@@ -117,6 +117,7 @@ void Writer::add_policy(Line& line, const ResourceFact& fact) {
     }
   }
   if (has(Feature::kLimit)) line.option("limit", Size::granules(c_.between(1, plan_.memory)));
+  if (has(Feature::kWorker)) line.flag("worker");
   if (!has(Feature::kPolicy)) return;
   if (c_.chance(1, 2)) line.option("commit_ahead", Size::granules(c_.between(1, 4)));
   if (c_.chance(1, 3)) {

@@ -243,12 +243,16 @@ bool Writer::pool_setting() {
 }
 
 bool Writer::threads() {
-  static constexpr std::array<Op, 8> kOps{Op::kGrow, Op::kAllocate, Op::kClose,  Op::kUse,
-                                          Op::kDrop, Op::kFill,     Op::kShrink, Op::kResize};
+  static constexpr std::array<Op, 22> kOps{
+      Op::kGrow,   Op::kAllocate, Op::kClose,   Op::kUse,   Op::kDrop,       Op::kFill,
+      Op::kShrink, Op::kResize,   Op::kCollect, Op::kTrim,  Op::kHolder,     Op::kUsed,
+      Op::kSync,   Op::kDestroy,  Op::kSuspend, Op::kProbe, Op::kDropHolder, Op::kResume,
+      Op::kExport, Op::kImport,   Op::kMove,    Op::kGrow};
   if (!thread_.empty()) return false;
-  const std::uint64_t count = c_.between(2, 6);
+  const std::uint64_t count = c_.between(2, 8);
+  const std::uint64_t names = c_.chance(1, 4) ? 3 : 2;
   for (std::uint64_t i = 0; i < count; ++i) {
-    thread_ = c_.chance(1, 2) ? "t2" : "t1";
+    thread_ = "t" + std::to_string(names - c_.pick(names));
     const Op op = kOps[c_.pick(kOps.size())];
     if (plan_.weight(op) > 0) (this->*emit_of(op))();
   }

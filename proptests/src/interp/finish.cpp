@@ -286,7 +286,7 @@ std::optional<Failure> check_sink(World& world, std::size_t before) {
 }
 
 void use_primary_context(World& world) {
-  world.machine->set_thread(0);
+  world.set_thread(0);
   if (world.without_context) return;
   CtxSetCurrent current;
   current.context = world.primary;

@@ -41,9 +41,10 @@ std::vector<Segment> fresh_segments(std::uint64_t size, std::vector<AccessEntry>
   return {{std::make_shared<Extent>(size), 0, size, std::move(access)}};
 }
 
+/// May the buffer have more memory than it shows?
 bool commits_ahead(const BufferObject& buffer) {
   const VmmOptions& policy = buffer.resource->options.vmm;
-  return policy.commit_ahead != 0 || policy.slack_percent != 0;
+  return policy.commit_ahead != 0 || policy.slack_percent != 0 || policy.fit_percent != 0;
 }
 
 /// The physical allocations that the buffer maps, and what lies behind without a gap.

@@ -1,6 +1,7 @@
 // Resources: making them, grants, trims, collects, settings.
 #include <algorithm>
 
+#include "../sched/scheduler.hpp"
 #include "args.hpp"
 #include "order.hpp"
 #include "promise.hpp"
@@ -46,6 +47,7 @@ TargetOptions vmm_options(World& world, const Statement& s) {
   if (s.has("managed")) vmm.type = AllocationType::kManaged;
   if (const Word* free = s.value<Word>("free"))
     vmm.free = free->text == "deferred" ? FreePolicy::kDeferred : FreePolicy::kSynchronize;
+  vmm.worker = s.has("worker");
   vmm.cache = args.size("cache");
   vmm.limit = args.size("limit", kNoLimit);
   vmm.commit_ahead = args.size("commit_ahead");
@@ -79,6 +81,10 @@ Reply make_resource(World& world, const Statement& s, TargetOptions options,
   TargetContext context;
   context.backend = &world.driver();
   context.environment.runtime.memory = &world.host_memory;
+  if (world.scheduler) {
+    context.environment.runtime.hooks = world.scheduler;
+    context.environment.runtime.memory = world.crossing_memory.get();
+  }
   context.environment.sink = &world.sink;
   const OriginScope scope(CallOrigin::kLibrary);
   auto made = world.options.target ? world.options.target(context, options)
@@ -95,6 +101,8 @@ Reply make_resource(World& world, const Statement& s, TargetOptions options,
 }
 
 Reply do_resource_vmm(World& world, const Statement& s) {
+  // A thread of the library's can be told when to run on the model only.
+  if (s.has("worker") && !world.scheduler) return Reply::skipped("a worker needs the model");
   TargetOptions options = vmm_options(world, s);
   std::vector<AccessEntry> access = promised(options.vmm);
   const Location& location = options.vmm.location;

@@ -1,13 +1,17 @@
 // The loop of a run: needs, order of threads, repeats, what each reply means for the run.
 #include <algorithm>
 #include <deque>
+#include <memory>
+#include <mutex>
 
 #include <granule/prop/rng.hpp>
 #include <granule/prop/text.hpp>
 
+#include "../sched/host_order.hpp"
 #include "cell.hpp"
 #include "invariants.hpp"
 #include "outcome.hpp"
+#include "threads.hpp"
 #include "world.hpp"
 
 namespace granule::prop {
@@ -102,14 +106,19 @@ class Runner {
       }
       std::size_t end = at;
       while (end < statements.size() && !statements[end].thread.empty()) ++end;
-      run_threads(at, end);
+      if (world_.scheduler) {
+        run_fibres(at, end);
+      } else {
+        run_threads(at, end);
+      }
       at = end;
     }
     enter_thread("");
   }
 
  private:
-  void run_threads(std::size_t begin, std::size_t end) {
+  /// The statements of each thread of neighbouring blocks, threads in order of appearance.
+  std::vector<std::deque<std::size_t>> queues_of(std::size_t begin, std::size_t end) const {
     std::vector<std::deque<std::size_t>> queues;
     std::vector<std::string_view> names;
     for (std::size_t i = begin; i < end; ++i) {
@@ -122,6 +131,32 @@ class Runner {
       }
       queues[k].push_back(i);
     }
+    return queues;
+  }
+
+  /// One fibre a thread; the scheduler changes between them where the library passes the seam.
+  void run_fibres(std::size_t begin, std::size_t end) {
+    std::vector<sched::ThreadIndex> fibres;
+    for (std::deque<std::size_t>& queue : queues_of(begin, end)) {
+      const std::string name = world_.program.statements[queue.front()].thread;
+      fibres.push_back(world_.scheduler->start(name, [this, queue = std::move(queue)] {
+        for (const std::size_t index : queue)
+          if (!stopped_) run_statement(index);
+      }));
+    }
+    for (const sched::ThreadIndex fibre : fibres) world_.scheduler->join(fibre);
+    if (stopped_ || world_.sticky || world_.options.checking == Checking::kNone) return;
+    world_.statement = end - 1;
+    world_.scheduler->settle();
+    const PinScope pinned(world_);
+    if (auto failure = check_invariants(world_, nullptr, true)) {
+      failure->statement = world_.statement;
+      fail(std::move(*failure));
+    }
+  }
+
+  void run_threads(std::size_t begin, std::size_t end) {
+    std::vector<std::deque<std::size_t>> queues = queues_of(begin, end);
     std::size_t turn = 0;
     while (!queues.empty() && !stopped_) {
       if (world_.options.thread_seed != 0) turn = rng_.below(queues.size());
@@ -140,7 +175,7 @@ class Runner {
     ThreadState& state = world_.threads[name];
     if (!name.empty() && state.number == 0)
       state.number = static_cast<std::uint32_t>(world_.threads.size());
-    world_.machine->set_thread(state.number);
+    world_.set_thread(state.number);
     if (state.started || name.empty()) return;
     state.started = true;
     if (world_.without_context) return;
@@ -152,17 +187,19 @@ class Runner {
   void run_statement(std::size_t index) {
     const Statement& s = world_.program.statements[index];
     world_.statement = index;
+    const ClaimScope claim(world_, s);
+    if (stopped_) return;  // another thread has failed meanwhile
     enter_thread(s.thread);
     const ThreadScope number(world_.threads[s.thread].number);
-    if (!s.repeat) return perform(s);
+    if (!s.repeat) return perform(s, claim);
     for (std::uint64_t i = s.repeat->first; i <= s.repeat->last && !stopped_; ++i) {
       world_.sizes.counter = i;
-      perform(s);
+      perform(s, claim);
     }
     world_.sizes.counter = 0;
   }
 
-  void perform(const Statement& s) {
+  void perform(const Statement& s, const ClaimScope& claim) {
     Tap& tap = world_.driver();
     const Tap::Counts counts = tap.counts();
     std::optional<fault::FaultBackend::Saved> faults;
@@ -180,7 +217,13 @@ class Runner {
     if (observer) observer->after(world_, world_.statement, reply);
     took_over_ = world_.machine->followed() != followed;
     before.hindered = world_.faults->fired_in_all() != fired;
-    if (reply.kind == Reply::Kind::kWouldBlock) {
+    const bool alone = claim.is_alone();
+    const PinScope pinned(world_);
+    if (!alone) {
+      forget_foreseen(before);
+      world_.visible.clear();
+    }
+    if (reply.kind == Reply::Kind::kWouldBlock && alone) {
       tap.restore(counts);
       if (faults) world_.faults->restore(*faults);
     }
@@ -192,13 +235,15 @@ class Runner {
     }
     world_.last_failed = !reply.success();
     note(s, reply);
-    if (diverged() || judge(s, reply) || judge_findings(s)) return;
+    if (stopped_ || diverged() || judge(s, reply) || judge_findings(s) || judge_threads(s, reply))
+      return;
     if (reply.kind == Reply::Kind::kSkipped) return;
     if (world_.sticky) return check_after_loss(watched);
     if (auto failure = check_landings(world_, false)) return fail(std::move(*failure));
     if (!watched) return;
     auto failure = check_outcome(world_, s, reply, before);
     restore_context();
+    if (!failure && !alone) return;  // others are at work: the figures need not agree just now
     const bool full = world_.options.checking == Checking::kFull;
     if (!failure) failure = check_invariants(world_, &s, full);
     if (failure) fail_here(std::move(*failure));
@@ -214,6 +259,13 @@ class Runner {
   void fail_here(Failure failure) {
     failure.statement = world_.statement;
     fail(std::move(failure));
+  }
+
+  /// Others were at work meanwhile: what was there before explains nothing.
+  static void forget_foreseen(Foreseen& before) {
+    before.need = 0;
+    before.room_behind = false;
+    before.input_size = UINT64_MAX;
   }
 
   /// Where injected faults kept the library from putting the caller's context back.
@@ -402,6 +454,22 @@ class Runner {
     return false;
   }
 
+  /// True if threads did something to each other that no order between them allows.
+  bool judge_threads(const Statement& s, const Reply& reply) {
+    if (!world_.scheduler) return false;
+    const bool makes =
+        s.verb == Verb::kAllocate || s.verb == Verb::kGrow || s.verb == Verb::kImport;
+    const auto* made = makes && reply.success() ? world_.find_as<BufferObject>(s.target) : nullptr;
+    if (made && made->buffer && !made->buffer->is_closed())
+      world_.threaded->order().expect_known(made->buffer->ptr().value, made->buffer->size());
+    for (sched::ThreadFinding& finding : world_.scheduler->take_findings()) {
+      if (world_.misled) continue;
+      fail(Failure::Kind::kThreads, std::move(finding.signature), std::move(finding.message));
+      return true;
+    }
+    return false;
+  }
+
   World& world_;
   Rng rng_;
   std::vector<std::string> tolerated_;
@@ -451,6 +519,8 @@ std::string_view name_of(Failure::Kind kind) noexcept {
       return "require";
     case Failure::Kind::kDiverged:
       return "diverged";
+    case Failure::Kind::kThreads:
+      return "threads";
   }
   return "result";
 }
@@ -468,8 +538,11 @@ void fail_at_end(World& world, MachineFinding found) {
 }
 }  // namespace
 
-RunReport run(const Program& program, const RunOptions& options) {
-  World world(program, options);
+namespace {
+
+RunReport run_in(World& world) {
+  const Program& program = world.program;
+  const RunOptions& options = world.options;
   world.report.unmet = unmet_needs(world);
   if (!world.report.unmet.empty()) {
     world.report.status = RunStatus::kUnmet;
@@ -480,6 +553,8 @@ RunReport run(const Program& program, const RunOptions& options) {
   if (options.inspect) options.inspect(world);
   if (world.report.status != RunStatus::kFailed && options.finish) {
     world.statement = program.statements.size();
+    if (world.scheduler) world.scheduler->settle();
+    const PinScope pinned(world);  // a worker runs where its end is waited for
     if (auto failure = finish(world)) {
       failure->statement = program.statements.size();
       world.report.status = RunStatus::kFailed;
@@ -489,6 +564,83 @@ RunReport run(const Program& program, const RunOptions& options) {
   }
   close_report(world);
   return std::move(world.report);
+}
+
+/// A world whose threads got stuck in the middle of something: nothing of it can be given back. It
+/// stays reachable, so that a leak checker sees that this is meant.
+void abandon(std::unique_ptr<World> world) {
+  static std::mutex mutex;
+  static std::vector<std::unique_ptr<World>>& abandoned = *new std::vector<std::unique_ptr<World>>;
+  const std::lock_guard lock(mutex);
+  abandoned.push_back(std::move(world));
+}
+
+void fail_stuck(RunReport& report, const Program& program, std::size_t statement,
+                const sched::ThreadFinding& stuck) {
+  Failure failure;
+  failure.kind = Failure::Kind::kThreads;
+  failure.statement = statement;
+  if (statement < program.statements.size())
+    failure.line = program.statements[statement].line.number;
+  failure.signature = stuck.signature;
+  failure.message = stuck.message;
+  report.status = RunStatus::kFailed;
+  report.failure = std::move(failure);
+}
+
+void note_stuck(World& world, const sched::ThreadFinding& stuck) {
+  if (world.options.inspect) world.options.inspect(world);
+  if (world.report.status != RunStatus::kFailed)
+    fail_stuck(world.report, world.program, world.statement, stuck);
+}
+
+/// On fibres of this thread, which a policy chooses between.
+RunReport run_scheduled(const Program& program, const RunOptions& options) {
+  std::vector<ThreadChoice> choices;
+  // A stuck world may keep what it was made over.
+  auto scheduler = std::make_unique<sched::Scheduler>(
+      sched::make_policy(options.interleave, options.thread_seed, choices));
+  std::unique_ptr<World> world;
+  std::unique_ptr<ThreadLuggage> luggage;
+  RunReport report;
+  const ThreadMarks marks = exchange_thread_marks({});
+  try {
+    scheduler->run([&] {
+      world = std::make_unique<World>(program, options, scheduler.get());
+      luggage = std::make_unique<ThreadLuggage>(*world);
+      scheduler->on_change = [&](sched::ThreadIndex from, sched::ThreadIndex to) {
+        luggage->change(from, to);
+      };
+      report = run_in(*world);
+      world.reset();
+    });
+  } catch (...) {
+    exchange_thread_marks(marks);
+    if (world) abandon(std::move(world));
+    scheduler.release();  // NOLINT(bugprone-unused-return-value): the world's objects know it
+    throw;
+  }
+  exchange_thread_marks(marks);
+  if (scheduler->is_stuck()) {
+    if (world) {
+      note_stuck(*world, scheduler->stuck());
+      report = std::move(world->report);
+      abandon(std::move(world));
+    } else if (report.status != RunStatus::kFailed) {
+      fail_stuck(report, program, program.statements.size(), scheduler->stuck());
+    }
+    scheduler.release();  // NOLINT(bugprone-unused-return-value)
+  }
+  report.choices = std::move(choices);
+  return report;
+}
+
+}  // namespace
+
+RunReport run(const Program& program, const RunOptions& options) {
+  if (needs_scheduler(program, options)) return run_scheduled(program, options);
+  World world(program, options);
+  return run_in(world);
 }
 
 std::string describe(const Program& program, const Failure& failure) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "../sched/host_order.hpp"
+
 namespace granule::prop {
 namespace {
 
@@ -29,12 +31,19 @@ model::Config machine_config(const Program& program, const model::Config& base) 
 
 void SinkCounter::report(const FailureReport& report) noexcept { reports.push_back(report); }
 
-World::World(const Program& wanted, const RunOptions& asked) : program(wanted), options(asked) {
+World::World(const Program& wanted, const RunOptions& asked, sched::Scheduler* chooses)
+    : program(wanted), options(asked), scheduler(chooses) {
   const model::Config config = machine_config(program, options.machine);
   machine =
       options.make_machine ? options.make_machine(config) : std::make_unique<ModelMachine>(config);
   sizes.granule = config.devices[0].granularity;
-  faults = std::make_unique<fault::FaultBackend>(machine->driver());
+  Backend* inner = &machine->driver();
+  if (scheduler) {
+    threaded = std::make_unique<sched::ThreadedBackend>(*inner, *scheduler);
+    crossing_memory = std::make_unique<sched::CrossingMemory>(*scheduler, host_memory);
+    inner = threaded.get();
+  }
+  faults = std::make_unique<fault::FaultBackend>(*inner);
   if (machine->is_model())
     faults->set_lose_contexts(
         [this](DriverStatus status, bool at_once) { oracle().lose_contexts(status, at_once); });

@@ -24,6 +24,12 @@
 #include "tap.hpp"
 #include "timeline.hpp"
 
+namespace granule::prop::sched {
+class CrossingMemory;
+class Scheduler;
+class ThreadedBackend;
+}  // namespace granule::prop::sched
+
 namespace granule::prop {
 
 /// A stream that the program named. Default streams of one device share their lane.
@@ -144,6 +150,9 @@ struct Visible {
   friend bool operator==(const Visible&, const Visible&) = default;
 };
 
+/// Numbers of threads that the library starts, as the machine counts threads.
+inline constexpr std::uint32_t kLibraryThread = 1000;
+
 /// A thread of the program.
 struct ThreadState {
   std::uint32_t number = 0;
@@ -152,7 +161,8 @@ struct ThreadState {
 
 class World {
  public:
-  World(const Program& wanted, const RunOptions& asked);
+  /// `chooses` picks the host thread that runs; null: one thread. It outlives the world.
+  World(const Program& wanted, const RunOptions& asked, sched::Scheduler* chooses = nullptr);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -161,12 +171,16 @@ class World {
   const RunOptions& options;
   RunReport report;
 
+  sched::Scheduler* const scheduler;  // null: the program's statements are whole
+
   std::unique_ptr<Machine> machine;
+  std::unique_ptr<sched::ThreadedBackend> threaded;  // with a scheduler
   std::unique_ptr<fault::FaultBackend> faults;
   std::unique_ptr<check::PoisonCheckBackend> poison;
   std::unique_ptr<Backend> decorated;
   std::unique_ptr<Tap> tap;
   count::CountingHostMemory host_memory;
+  std::unique_ptr<sched::CrossingMemory> crossing_memory;  // with a scheduler
   SinkCounter sink;
 
   std::map<std::string, Object, std::less<>> objects;
@@ -176,6 +190,7 @@ class World {
   std::size_t statement = 0;  // index of the one that runs
   bool in_host_function = false;
   std::map<std::string, ThreadState, std::less<>> threads;
+  std::uint32_t present_thread = 0;  // as the machine counts
   ContextHandle primary;
   bool without_context = false;              // `context never` or `no_init`
   std::vector<std::uint64_t> free_at_start;  // by device
@@ -214,6 +229,11 @@ class World {
   bool misled = false;  // that fault was injected: the work that it is said to have ended goes on
 
   Tap& driver() { return *tap; }
+  /// The logical thread of the calls that follow.
+  void set_thread(std::uint32_t number) {
+    present_thread = number;
+    machine->set_thread(number);
+  }
   model::DriverState& oracle() { return machine->oracle(); }
 
   /// A call written in the program.

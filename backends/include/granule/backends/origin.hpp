@@ -52,4 +52,12 @@ class [[nodiscard]] GRANULE_EXPORT ThreadScope {
   std::optional<std::uint32_t> before_;
 };
 
+/// Both of the above together, for harnesses that run several logical threads on one.
+struct ThreadMarks {
+  CallOrigin origin = CallOrigin::kLibrary;
+  std::optional<std::uint32_t> number;
+};
+/// Sets the marks of this thread and returns what they were.
+GRANULE_EXPORT ThreadMarks exchange_thread_marks(const ThreadMarks& marks) noexcept;
+
 }  // namespace granule

@@ -42,6 +42,8 @@ struct CampaignOptions {
   GenerateOptions generate;
   /// Target and driver; the schedule and the seeds of each program are the campaign's.
   RunOptions run;
+  /// Each program picks how its threads interleave; false: as `run` says.
+  bool mixed_interleavings = true;
   /// Runs each program twice and compares every reply; makes the digest.
   bool twice = false;
   /// Ends after failures of so many different signatures.

@@ -58,6 +58,7 @@ namespace granule::prop {
   X(kHost, "host", "memory on the host")                                                  \
   X(kRdma, "rdma", "memory for GPUDirect RDMA, as a wish or required")                    \
   X(kPools, "pools", "stream-ordered pools")                                              \
+  X(kWorker, "worker", "resources with a worker of their own")                            \
   X(kRecycler, "recycler", "the recycling pool")                                          \
   X(kResources, "resources", "several resources, made and dropped on the way")
 

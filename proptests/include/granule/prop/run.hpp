@@ -24,6 +24,27 @@ enum class Checking : std::uint8_t {
   kFull,         // everything, after every statement
 };
 
+/// How the blocks of threads of a program run, and a worker of the library.
+enum class Interleave : std::uint8_t {
+  kStatements,  // whole statements, one after the other: in turns, or as thread_seed says
+  kRandom,      // another thread with some probability wherever the library passes the sync seam
+  kPct,         // by priorities that change at a few points of the seam (PCT)
+  kTold,        // as `told`, then without pre-emption: what an enumeration does
+};
+
+/// One point where several threads could go on.
+struct ThreadChoice {
+  std::uint16_t options = 1;
+  std::uint16_t taken = 0;  // 0: no pre-emption where that is possible
+  bool preempts = false;    // to take another than 0 is a pre-emption
+};
+
+struct InterleaveOptions {
+  Interleave how = Interleave::kStatements;
+  std::uint32_t changes = 3;        // kPct: points at which a priority falls
+  std::vector<std::uint16_t> told;  // kTold: what to take at each point
+};
+
 class World;
 struct Reply;
 
@@ -46,8 +67,10 @@ struct RunOptions {
   bool finish = true;
   /// The machine; the devices come from the program's `device` lines.
   model::Config machine;
-  /// Picks the interleaving of thread blocks; 0 takes turns.
+  /// Picks the interleaving of thread blocks; 0 takes turns, where statements are whole.
   std::uint64_t thread_seed = 0;
+  /// Where threads may change. On a device statements are always whole.
+  InterleaveOptions interleave;
   /// A call that the driver would crash on is no failure: random driver calls meet such, and a
   /// follower never makes them.
   bool withhold_undefined = false;
@@ -86,6 +109,7 @@ struct Failure {
     kFinish,     // the checks at the end
     kRequire,    // a `require` did not hold on the model
     kDiverged,   // the driver answered what its model does not allow
+    kThreads,    // threads stuck, or something not ordered between them
   };
   Kind kind = Kind::kResult;
   std::size_t statement = 0;  // index; the number of statements: the end of the program
@@ -121,6 +145,7 @@ struct RunReport {
   /// On hardware: expectations that depend on what the driver chose, replaced by the ledger's, and
   /// choices that the oracle took over.
   std::uint64_t followed = 0;
+  std::vector<ThreadChoice> choices;  // Interleave::kTold
   bool ok() const { return status != RunStatus::kFailed; }
 };
 

@@ -20,7 +20,10 @@ struct Judgement {
 /// Runs a candidate. A pure function of the program, or shrinking is not deterministic.
 using Judge = std::function<Judgement(const Program&)>;
 
-/// Runs on the model, with these options.
+/// Interleavings of its threads that a candidate is given before it counts as one that holds.
+inline constexpr std::uint32_t kInterleavingsTried = 24;
+
+/// Runs on the model, with these options; programs with threads under several interleavings.
 Judge judge_by_run(RunOptions options);
 
 struct ShrinkOptions {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <thread>
 
 #include <granule/backend_api/export.hpp>
 
@@ -32,7 +33,13 @@ class GRANULE_EXPORT SyncHooks {
   virtual void unlock(const void* mutex) = 0;
   /// Gives `mutex` up, waits for a notify of `condition`, takes `mutex` again.
   virtual void wait(const void* condition, const void* mutex) = 0;
+  /// As wait, but for at most `timeout_ns`; false if that passed without a notify.
+  virtual bool wait_for(const void* condition, const void* mutex, std::uint64_t timeout_ns) = 0;
   virtual void notify_all(const void* condition) = 0;
+  /// Runs body(argument) on a new thread; its number, for join_thread. 0: there is none to be had.
+  virtual std::uint64_t start_thread(void (*body)(void*), void* argument) = 0;
+  /// Waits for the end of that thread. Once for each.
+  virtual void join_thread(std::uint64_t thread) = 0;
   /// A point at which another thread may be made to run: before each driver call of the core.
   virtual void yield_point() = 0;
   virtual std::uint64_t now_ns() = 0;
@@ -94,6 +101,12 @@ class GRANULE_EXPORT SeamCondition {
       condition_.wait(held);
     }
   }
+  /// False if `timeout_ns` passed without a notify.
+  bool wait_for(SeamMutex& held, std::uint64_t timeout_ns) {
+    if (hooks_) return hooks_->wait_for(this, &held, timeout_ns);
+    return condition_.wait_for(held, std::chrono::nanoseconds(timeout_ns)) ==
+           std::cv_status::no_timeout;
+  }
   void notify_all() {
     if (hooks_) {
       hooks_->notify_all(this);
@@ -105,6 +118,27 @@ class GRANULE_EXPORT SeamCondition {
  private:
   SyncHooks* hooks_;
   std::condition_variable_any condition_;
+};
+
+/// A thread behind the seam. Not copyable; join before it is destroyed. Used by one thread at a
+/// time.
+class GRANULE_EXPORT SeamThread {
+ public:
+  explicit SeamThread(const Runtime& runtime) : hooks_(runtime.hooks) {}
+  SeamThread(const SeamThread&) = delete;
+  SeamThread& operator=(const SeamThread&) = delete;
+  ~SeamThread() = default;
+
+  /// Runs body(argument) on a new thread. False if there is none to be had. Once.
+  bool start(void (*body)(void*), void* argument) noexcept;
+  bool is_started() const { return number_ != 0 || thread_.joinable(); }
+  /// Waits for its end; nothing if it was not started.
+  void join() noexcept;
+
+ private:
+  SyncHooks* hooks_;
+  std::uint64_t number_ = 0;
+  std::thread thread_;
 };
 
 }  // namespace granule
