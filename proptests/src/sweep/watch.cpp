@@ -73,9 +73,9 @@ void Watch::before(const World& world, std::size_t statement) {
   span.host_failed = world.host_memory.failed();
   span.reports = world.sink.reports.size();
   span.lost = lost_contexts(world);
-  // The driver keeps the last two granules to itself (S25).
+  // The driver keeps the last granule to itself (S25).
   const std::uint64_t whole = world.machine->oracle().free_bytes(0) / world.sizes.granule;
-  span.free_before = (std::max<std::uint64_t>(whole, 2) - 2) * world.sizes.granule;
+  span.free_before = (std::max<std::uint64_t>(whole, 1) - 1) * world.sizes.granule;
   spans_.push_back(span);
   world_ = &world;
 }
