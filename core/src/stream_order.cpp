@@ -52,12 +52,16 @@ bool is_capture_status(DriverStatus status) {
 Result<CaptureVerdict> StreamOrder::capture_verdict(const StreamUse& use) const {
   if (use.marker || use.stream.never_captures()) return CaptureVerdict::kClear;
   const DefaultStreamScope scope(driver_, use.stream);
-  if (!scope.status().ok()) return scope.status().error();
+  if (!scope.status().ok()) {
+    const Error error = scope.status().error();
+    if (is_sticky(error.driver)) return CaptureVerdict::kClear;  // the wait will say so
+    return error;
+  }
   StreamIsCapturing query{use.stream.handle(), CaptureStatus::kNone};
   const DriverStatus status = driver_.call(query);
   // The null stream while a blocking stream captures: asking did no harm, using it would (S61).
   if (status == DriverStatus::kStreamCaptureImplicit) return CaptureVerdict::kDisturbs;
-  if (is_sticky(status)) return CaptureVerdict::kClear;  // the wait will say so
+  if (is_sticky(status)) return CaptureVerdict::kClear;
   if (status != DriverStatus::kSuccess)
     return driver_error(status, kind_of<StreamIsCapturing>, use.stream.handle().value);
   return query.status == CaptureStatus::kNone ? CaptureVerdict::kClear : CaptureVerdict::kCaptures;

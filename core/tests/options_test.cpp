@@ -108,5 +108,118 @@ TEST(Options, GrowIsCheckedLikeTheConstructor) {
   EXPECT_FALSE(validate(call, VmmOptions{}, machine(1)).empty());
 }
 
+TEST(Options, LastDeviceIsADeviceAndTheOneBehindIsNot) {
+  VmmOptions options;
+  options.location.id = 1;
+  EXPECT_TRUE(validate(options, machine(2)).empty());
+  options.location.id = 2;
+  EXPECT_EQ(first(options, machine(2)), ErrorCode::kInvalidArgument);
+  options.location.id = 0;
+  for (const std::int32_t peer : {-1, 2}) {
+    options.peers = {{peer}};
+    const Violations wrong = validate(options, machine(2));
+    ASSERT_EQ(wrong.count, 1u) << peer;
+    EXPECT_EQ(wrong.errors[0].detail, "a peer is no device of this machine");
+  }
+}
+
+TEST(Options, PeersWithoutAccessAndOutOfReachAreInvalid) {
+  VmmOptions options;
+  options.peers = {{1}};
+  options.peer_access = Access::kNone;
+  EXPECT_EQ(first(options, machine(2)), ErrorCode::kInvalidArgument);
+  options.peers = {{0}};
+  EXPECT_TRUE(validate(options, machine(2)).empty()) << "the owner alone needs none";
+  options.peers = {{1}};
+  options.peer_access = Access::kRead;
+  SystemCaps far = machine(2);
+  far.reachable_peers = {{0}};
+  EXPECT_EQ(validate(options, far).errors[0].detail, "a peer cannot reach the memory's device");
+  options.self_access = static_cast<Access>(7);
+  EXPECT_EQ(validate(options, far).errors[0].detail, "access is none, read or read-write");
+}
+
+TEST(Options, SixteenPlacesMayHaveAccess) {
+  VmmOptions options;
+  for (std::int32_t id = 1; id < 16; ++id) options.peers.push_back({id});
+  EXPECT_TRUE(validate(options, machine(20)).empty());
+  options.peers.push_back({0});
+  options.peers.push_back({1});
+  EXPECT_EQ(validate(options, machine(20)).count, 1u)
+      << "as many names as that are not looked through twice";
+  options.peers = {};
+  for (std::int32_t id = 1; id < 17; ++id) options.peers.push_back({id});
+  EXPECT_EQ(first(options, machine(20)), ErrorCode::kInvalidArgument);
+}
+
+TEST(Options, WhatTheDeviceLacksIsUnsupported) {
+  const auto lacks = [](Support DeviceCaps::*what, auto&& change) {
+    VmmOptions options;
+    change(options);
+    SystemCaps caps = machine(1);
+    caps.device.*what = Support::kNo;
+    EXPECT_EQ(first(options, caps), ErrorCode::kUnsupported);
+    for (const Support fine : {Support::kYes, Support::kUnknown}) {
+      caps.device.*what = fine;
+      EXPECT_TRUE(validate(options, caps).empty());
+    }
+  };
+  lacks(&DeviceCaps::vmm, [](VmmOptions&) {});
+  lacks(&DeviceCaps::posix_fd, [](VmmOptions& o) { o.handle_type = HandleType::kPosixFd; });
+  lacks(&DeviceCaps::win32_kmt, [](VmmOptions& o) { o.handle_type = HandleType::kWin32Kmt; });
+  lacks(&DeviceCaps::fabric, [](VmmOptions& o) { o.handle_type = HandleType::kFabric; });
+  lacks(&DeviceCaps::rdma, [](VmmOptions& o) { o.rdma = Wish::kRequired; });
+  lacks(&DeviceCaps::host, [](VmmOptions& o) { o.location = {LocationType::kHost, 0}; });
+  lacks(&DeviceCaps::host_numa, [](VmmOptions& o) { o.location = {LocationType::kHostNuma, 1}; });
+  lacks(&DeviceCaps::host_numa, [](VmmOptions& o) {
+    o.location = {LocationType::kHostNumaCurrent, 0};
+  });
+}
+
+TEST(Options, AWishForRdmaIsNoDemand) {
+  VmmOptions options;
+  options.rdma = Wish::kIfPossible;
+  SystemCaps caps = machine(1);
+  caps.device.rdma = Support::kNo;
+  EXPECT_TRUE(validate(options, caps).empty());
+}
+
+TEST(Options, KindsThatAreNoneAreInvalid) {
+  VmmOptions options;
+  options.handle_type = HandleType::kWin32;
+  EXPECT_EQ(first(options, machine(1)), ErrorCode::kUnsupported);
+  options.handle_type = static_cast<HandleType>(3);
+  EXPECT_EQ(first(options, machine(1)), ErrorCode::kInvalidArgument);
+  options = {};
+  options.location.type = static_cast<LocationType>(99);
+  EXPECT_EQ(first(options, machine(1)), ErrorCode::kInvalidArgument);
+  options = {};
+  options.location = {LocationType::kHostNuma, -1};
+  EXPECT_EQ(first(options, machine(1)), ErrorCode::kInvalidArgument);
+  options.location = {LocationType::kHostNumaCurrent, -1};
+  EXPECT_TRUE(validate(options, machine(1)).empty()) << "whose number does not count";
+  options = {};
+  options.granularity = static_cast<GranularityKind>(9);
+  EXPECT_EQ(first(options, machine(1)), ErrorCode::kInvalidArgument);
+}
+
+TEST(Options, GrowMayNameWhatTheResourceHasAlready) {
+  VmmOptions options;
+  GrowOptions call;
+  call.location = options.location;
+  call.handle_type = options.handle_type;
+  EXPECT_TRUE(validate(call, options, machine(2)).empty());
+  call.peer_access = static_cast<Access>(7);
+  EXPECT_EQ(validate(call, options, machine(2)).count, 1u);
+  call.peer_access.reset();
+  call.self_access = static_cast<Access>(7);
+  EXPECT_EQ(validate(call, options, machine(2)).count, 1u);
+  call.self_access.reset();
+  call.rdma = Wish::kRequired;
+  SystemCaps caps = machine(2);
+  caps.device.rdma = Support::kNo;
+  EXPECT_EQ(validate(call, options, caps).count, 1u);
+}
+
 }  // namespace
 }  // namespace granule

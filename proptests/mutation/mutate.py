@@ -107,24 +107,27 @@ class File:
         return self
 
     def block(self, statements):
-        for one, next_one in zip(statements, statements[1:]):
-            self.swap(one, next_one)
+        pairs = list(zip(statements, statements[1:]))
+        while pairs:  # two swaps that overlap would spoil each other
+            pairs = pairs[2:] if self.swap(*pairs[0]) else pairs[1:]
         for statement in statements:
             self.statement(statement)
 
     def swap(self, one, other):
+        """Where both do something, and not to different things. True if there is a mutant."""
         plain = {"expression", "if", "block", "loop"}
         if one.kind not in plain or other.kind not in plain or "expression" not in (
             one.kind, other.kind
         ):
-            return
-        if not self.depends(one, other):
-            return
+            return False
         source = self.source
-        swapped = source.span(other.first, other.last) + " " + source.span(one.first, one.last)
-        swapped = re.sub(r"//[^\n]*", "", swapped)
+        texts = [source.span(s.first, s.last) for s in (one, other)]
+        if not all("(" in text for text in texts) or not self.depends(one, other):
+            return False
+        swapped = re.sub(r"//[^\n]*", "", texts[1] + " " + texts[0])
         self.add("swap", one.first, other.last, "if (granule::mutant({})) {{ " + brace(swapped) +
                  " }} else {{ ", " }}")
+        return True
 
     def depends(self, one, other):
         """False where the order plainly makes no difference: two assignments to different things."""

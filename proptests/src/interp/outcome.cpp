@@ -149,8 +149,11 @@ std::optional<Failure> check_want(World& world, const Statement& s, const Reply&
   if (options.vmm.commit_ahead != 0 || options.vmm.slack_percent != 0) return std::nullopt;
   const Statistics* now = resource->target->statistics();
   if (!now) return std::nullopt;
+  const std::uint64_t whole = before.need + before.input_size;
+  const auto& device_config =
+      world.oracle().config().devices[static_cast<std::size_t>(resource->device)];
   const bool hopeless =
-      before.need > world.oracle().total_bytes(resource->device) || before.need > options.vmm.limit;
+      whole < before.need || whole > options.vmm.limit || whole > device_config.memory;
   if (now->retired != 0 && world.capturing_lanes.empty() && !hopeless)
     return wrong("pending frees", std::to_string(now->retired) +
                                       " bytes of closed buffers were not waited for: " + reply.why);

@@ -227,6 +227,7 @@ class Runner {
       tap.restore(counts);
       if (faults) world_.faults->restore(*faults);
     }
+    if (lost_contexts(world_) != lost) world_.sticky = true;  // and with them what was queued
     if (is_sticky(tap.traffic.sticky)) {
       world_.sticky = true;
       // A status that was made up ends no work; contexts that were lost do.

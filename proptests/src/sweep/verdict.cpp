@@ -83,6 +83,8 @@ bool shows(const SeenCall& call, const Fault& fault) {
 bool has_fired(const Fault& fault, const Watch& watch, const std::vector<std::size_t>& fails) {
   return std::any_of(watch.spans().begin(), watch.spans().end(), [&](const Span& span) {
     const auto statement = original_of(span.statement, fails);
+    // Whether anything is refused for it depends on what the library can give back.
+    if (fault.kind == FaultClass::kStolen) return !statement && span.answer.success();
     if (!statement || *statement < fault.point.anchor) return false;
     if (fault.point.host) return span.host_failed != 0;
     if (fault.is_of_contexts()) return span.lost != 0;

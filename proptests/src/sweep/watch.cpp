@@ -1,6 +1,7 @@
 // The observer and the decorator that fill a Watch.
 #include "watch.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "codes.hpp"
@@ -72,7 +73,9 @@ void Watch::before(const World& world, std::size_t statement) {
   span.host_failed = world.host_memory.failed();
   span.reports = world.sink.reports.size();
   span.lost = lost_contexts(world);
-  span.free_before = world.machine->oracle().free_bytes(0);
+  // The driver keeps the last granule to itself (S25).
+  const std::uint64_t whole = world.machine->oracle().free_bytes(0) / world.sizes.granule;
+  span.free_before = (std::max<std::uint64_t>(whole, 1) - 1) * world.sizes.granule;
   spans_.push_back(span);
   world_ = &world;
 }

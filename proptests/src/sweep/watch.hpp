@@ -51,7 +51,7 @@ struct Span {
   std::uint64_t host_failed = 0;  // in it
   std::size_t reports = 0;        // to the failure sink, in it
   std::uint64_t lost = 0;         // contexts lost to injected errors, in it
-  std::uint64_t free_before = 0;  // memory of device 0, before it
+  std::uint64_t free_before = 0;  // memory of device 0 that can be had, before it
   Answer answer;
 };
 
