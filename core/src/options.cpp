@@ -22,8 +22,8 @@ bool is_access(Access access) {
 
 void check_location(const VmmOptions& options, const SystemCaps& caps, Violations& wrong) {
   const Location& at = options.location;
-  const bool numbered = at.type == LocationType::kDevice || at.type == LocationType::kHostNuma;
-  if (!numbered && at.id != 0) wrong.add(invalid("only a device or a NUMA node has a number"));
+  if (at.type == LocationType::kHost && at.id != 0)
+    wrong.add(invalid("host memory has no number; memory of a NUMA node has"));
   switch (at.type) {
     case LocationType::kDevice:
       if (at.id < 0 || at.id >= caps.device_count) wrong.add(invalid("no such device"));

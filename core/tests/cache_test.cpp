@@ -234,6 +234,9 @@ TEST_F(CacheTest, CollectKeepsItsBudgetButDoesOneRange) {
     void lock(const void*) override {}
     void unlock(const void*) override {}
     void wait(const void*, const void*) override {}
+    bool wait_for(const void*, const void*, std::uint64_t) override { return false; }
+    std::uint64_t start_thread(void (*)(void*), void*) override { return 0; }
+    void join_thread(std::uint64_t) override {}
     void notify_all(const void*) override {}
     void yield_point() override {}
     std::uint64_t now_ns() override { return now += 100; }

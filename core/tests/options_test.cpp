@@ -198,6 +198,8 @@ TEST(Options, KindsThatAreNoneAreInvalid) {
   EXPECT_EQ(first(options, machine(1)), ErrorCode::kInvalidArgument);
   options.location = {LocationType::kHostNumaCurrent, -1};
   EXPECT_TRUE(validate(options, machine(1)).empty()) << "whose number does not count";
+  options.location = {LocationType::kHost, 3};
+  EXPECT_EQ(first(options, machine(1)), ErrorCode::kInvalidArgument);
   options = {};
   options.granularity = static_cast<GranularityKind>(9);
   EXPECT_EQ(first(options, machine(1)), ErrorCode::kInvalidArgument);

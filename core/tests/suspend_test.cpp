@@ -72,7 +72,7 @@ TEST_F(SuspendTest, WhereNobodyKnowsWhatIsThereTheBufferStaysSuspended) {
   Buffer* set[] = {&a};
   driver.fail<MemUnmap>(DriverStatus::kUnknown);
   driver.fail<MemGetAccess>(DriverStatus::kInvalidValue);
-  driver.fail<MemMap>(DriverStatus::kUnknown);
+  driver.fail<MemMap>(DriverStatus::kUnknown, 1, 2);
   EXPECT_FALSE(r.suspend(set, false).ok());
   EXPECT_TRUE(a.is_suspended());
   EXPECT_EQ(r.statistics().quarantined, kG);

@@ -191,6 +191,7 @@ Reply do_grow(World& world, const Statement& s) {
   if (!input) return no_buffer(from);
   const GrowOptions options = grow_options(world, s);
   const std::uint64_t size = Args(world, s).size(1);
+  note_chunks(world, *input, input->resource->access);
   Result<TargetGrowth> grown = [&] {
     const OriginScope scope(CallOrigin::kLibrary);
     return input->resource->target->grow(*input->buffer, size, options);
@@ -234,6 +235,7 @@ Reply do_resize(World& world, const Statement& s) {
     return ordered;
   const GrowOptions options = grow_options(world, s);
   const std::uint64_t size = Args(world, s).size(1);
+  note_chunks(world, *buffer, buffer->resource->access);
   Result<ResizeResult> resized = [&] {
     const OriginScope scope(CallOrigin::kLibrary);
     return buffer->resource->target->resize(*buffer->buffer, size, options);
