@@ -35,6 +35,7 @@ struct ResourceCore::Extension {
 template <class Attempt>
 auto ResourceCore::with_room(Attempt&& attempt, bool addresses_too) -> decltype(attempt()) {
   for (;;) {
+    const std::uint64_t before = given_back();
     auto result = attempt();
     if (result.ok() || result.error().code != ErrorCode::kOutOfMemory ||
         result.error().exhausted == Exhausted::kHost ||
@@ -49,7 +50,8 @@ auto ResourceCore::with_room(Attempt&& attempt, bool addresses_too) -> decltype(
     if (is_held(freed) || (freed.ok() && !*freed)) freed = wait_oldest();
     if (!freed && freed.error().driver == DriverStatus::kWouldBlock) return freed.error();
     if (!freed && !is_held(freed)) report(FailureKind::kParked, freed.error(), 0, 0);
-    if (!freed || !*freed) return explain(result.error());
+    // What another thread gave back since it was looked for is there now.
+    if ((!freed || !*freed) && given_back() == before) return explain(result.error());
   }
 }
 

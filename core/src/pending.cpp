@@ -8,8 +8,7 @@ namespace granule::detail {
 
 // The record is ours (kReaping). True if it may go: then it stays in the list, and ours, until
 // finish_reap() has given it back, so that whoever needs the memory can wait for that. On false its
-// state
-// says how it goes on.
+// state says how it goes on.
 bool ResourceCore::try_reap(Record& record, RecordState was) {
   RecordState next = was;
   bool done = false;
@@ -49,6 +48,7 @@ void ResourceCore::finish_reap(Record* record) noexcept {
   {
     const Lock lock(mutex_);
     pending_.erase(pending_.iterator_to(*record));
+    ++given_back_;
     changed_.notify_all();
   }
   free_record(record);
@@ -57,6 +57,16 @@ void ResourceCore::finish_reap(Record* record) noexcept {
 // Operations give a few pending ranges back on their way, where no worker does.
 void ResourceCore::reap_on_the_way() {
   if (!options_.worker) collect(UINT64_MAX, kReapsPerOperation);
+}
+
+void ResourceCore::note_given_back() {
+  const Lock lock(mutex_);
+  ++given_back_;
+}
+
+std::uint64_t ResourceCore::given_back() {
+  const Lock lock(mutex_);
+  return given_back_;
 }
 
 // With mutex_ held.
@@ -198,7 +208,8 @@ Status ResourceCore::forget(const Stream& stream) {
   Status set = order_.set_marker(mark);
   if (!set.ok() && !is_sticky(set.error().driver)) return set;
   {
-    const Lock lock(mutex_);
+    Lock lock(mutex_);
+    while (in_transit_ != 0) changed_.wait(mutex_);
     visit([&](StreamUse& use) {
       use.marker = mark.marker;
       use.forgotten = true;

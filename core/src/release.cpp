@@ -130,6 +130,7 @@ void ResourceCore::end(Record*& record, bool skipped) noexcept {
     open_.erase(open_.iterator_to(*ended));
   }
   release_record(ended);
+  note_given_back();
 }
 
 namespace {

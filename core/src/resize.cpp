@@ -59,6 +59,7 @@ void ResourceCore::depart(Departure& departure, Mapping* last, std::uint64_t bas
     }
   }
   drop_chain(old);
+  note_given_back();
 }
 
 Result<ResizeResult> ResourceCore::resize(Record& record, std::uint64_t size,

@@ -238,6 +238,8 @@ class ResourceCore {
   bool reap_in_the_way(const Mapping& last, std::uint64_t size);
   void finish_reap(Record* record) noexcept;
   void reap_on_the_way();
+  void note_given_back();
+  std::uint64_t given_back();
   void leave_transit();
   Result<bool> wait_oldest();
   template <class Attempt>
@@ -307,6 +309,7 @@ class ResourceCore {
   RecordsBySize idle_by_size_;
   std::uint64_t cached_ = 0;  // bytes of idle_
   std::uint64_t charged_ = 0;
+  std::uint64_t given_back_ = 0;  // ranges, or parts of them, whose memory went back
   std::uint64_t leaked_handle_bytes_ = 0;
   std::uint64_t leaked_handles_ = 0;
   std::uint64_t leaked_reservations_ = 0;
@@ -318,9 +321,10 @@ class ResourceCore {
   std::uint64_t worker_bytes_ = 0;
   bool worker_stops_ = false;
   bool worker_has_news_ = false;
-  std::uint32_t passes_ = 0;  // searches of the cache so far
-  std::uint32_t walk_ = 0;    // number of the last walk that marks chunks
-  std::uint32_t grant_ = 0;   // number of the last grant
+  const Mapping* worker_extends_ = nullptr;  // the last mapping of the range it is extending
+  std::uint32_t passes_ = 0;                 // searches of the cache so far
+  std::uint32_t walk_ = 0;                   // number of the last walk that marks chunks
+  std::uint32_t grant_ = 0;                  // number of the last grant
   bool granting_ = false;
   bool rdma_dropped_ = false;
 };

@@ -80,8 +80,8 @@ Result<SharedBuffer> ResourceCore::export_record(const Record& record) {
   return shared;
 }
 
-// With mutex_ held: a chunk of ours for the same memory, other than `except`. Of memory that another
-// process made nothing is known.
+// With mutex_ held: a chunk of ours for the same memory, other than `except`. Of memory that
+// another process made nothing is known.
 Chunk* ResourceCore::holder_of(std::uint64_t origin, const Chunk* except) {
   if (origin == 0) return nullptr;
   for (Reservation& reservation : reservations_)

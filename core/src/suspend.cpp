@@ -304,6 +304,7 @@ Status ResourceCore::suspend(std::span<Buffer* const> buffers, bool backup) {
     }
     if (record.suspended) continue;
     give_back_chunks(record);
+    note_given_back();
     record.suspended = true;
   }
   return done;

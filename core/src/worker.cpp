@@ -28,7 +28,9 @@ void ResourceCore::stop_worker() noexcept {
 
 void ResourceCore::begin_work(const Record& record) {
   if (!options_.worker) return;
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
+  // The addresses that it has claimed are those that the operation may want.
+  while (worker_extends_ && worker_extends_ == record.last) changed_.wait(mutex_);
   ++record.at_work;
 }
 
@@ -113,9 +115,13 @@ std::uint64_t ResourceCore::commit_ahead() noexcept {
       ++access_->refs;
       ++request.last->refs;
       pinned = ChainRef(*this, request.last);
+      worker_extends_ = request.last;
     }
     const AccessHold hold(*this, request.access);
     if (extend_ahead(request)) ++extended;
+    const Lock lock(mutex_);
+    worker_extends_ = nullptr;
+    changed_.notify_all();
   }
 }
 

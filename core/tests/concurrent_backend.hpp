@@ -9,10 +9,10 @@
 
 namespace granule {
 
+inline constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
+
 class ConcurrentBackend final : public Backend {
  public:
-  static constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
-
   DriverStatus execute(Call& call) noexcept override {
     take(calls_, 1);
     if (auto* reserve = std::get_if<MemAddressReserve>(&call)) {
@@ -39,6 +39,19 @@ class ConcurrentBackend final : public Backend {
       add(descriptors_, 1);
     } else if (std::holds_alternative<CloseDescriptor>(call)) {
       add(descriptors_, -1);
+    } else if (auto* plain = std::get_if<MemAlloc>(&call)) {
+      plain->ptr = DevicePtr{take(next_address_, kGranule)};
+      add(blocks_, 1);
+    } else if (auto* block = std::get_if<MemAllocFromPoolAsync>(&call)) {
+      block->ptr = DevicePtr{take(next_address_, kGranule)};
+      add(blocks_, 1);
+    } else if (std::holds_alternative<MemFree>(call) ||
+               std::holds_alternative<MemFreeAsync>(call) ||
+               std::holds_alternative<MemPoolDestroy>(call)) {
+      add(blocks_, -1);
+    } else if (auto* pool = std::get_if<MemPoolCreate>(&call)) {
+      pool->pool = PoolHandle{take(next_handle_, 1)};
+      add(blocks_, 1);
     } else if (auto* event = std::get_if<EventCreate>(&call)) {
       event->event = EventHandle{take(next_handle_, 1)};
       add(events_, 1);
@@ -58,7 +71,7 @@ class ConcurrentBackend final : public Backend {
   /// What the driver holds for its clients: all 0 if everything was given back.
   std::int64_t held() const {
     return reservations_.load() + handles_.load() + mappings_.load() + descriptors_.load() +
-           events_.load();
+           events_.load() + blocks_.load();
   }
 
  private:
@@ -91,6 +104,7 @@ class ConcurrentBackend final : public Backend {
   std::atomic<std::int64_t> mappings_{0};
   std::atomic<std::int64_t> descriptors_{0};
   std::atomic<std::int64_t> events_{0};
+  std::atomic<std::int64_t> blocks_{0};  // of plain memory and of pools, and the pools
 };
 
 }  // namespace granule

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include <granule/pool.hpp>
 #include <granule/resource.hpp>
 
 #include "concurrent_backend.hpp"
@@ -15,9 +16,7 @@
 namespace granule {
 namespace {
 
-constexpr std::uint64_t kUnit = ConcurrentBackend::kGranule;
-
-class CountingSink final : public FailureSink {
+class AtomicSink final : public FailureSink {
  public:
   void report(const FailureReport&) noexcept override { reports.fetch_add(1); }
   std::atomic<int> reports{0};
@@ -31,7 +30,7 @@ class Stressor {
       : backend_(backend),
         resource_(std::move(resource)),
         common_(common),
-        next_stream_(1000 * (number + 1)),
+        next_stream_(std::uint64_t{1000} * (number + 1)),
         random_(number + 1),
         stream_(Stream::bind(backend, StreamHandle{next_stream_}).value()) {}
 
@@ -56,7 +55,7 @@ class Stressor {
     if (kind == 6) return look();
     if (kind == 7) return change_stream();
     if (kind == 8) return void(resource_.collect(below(2) * 1000));
-    if (kind == 9) return resource_.trim(below(3) * kUnit).ignore();
+    if (kind == 9) return resource_.trim(below(3) * kGranule).ignore();
     if (kind == 10) return share(common_[below(common_.size())]);
     Buffer* const buffer = pick();
     if (!buffer) return;
@@ -65,9 +64,9 @@ class Stressor {
       case 11:
         return grow(*buffer);
       case 12:
-        return buffer->resize((1 + below(4)) * kUnit).status().ignore();
+        return buffer->resize((1 + below(4)) * kGranule).status().ignore();
       case 13:
-        return buffer->shrink(kUnit).status().ignore();
+        return buffer->shrink(kGranule).status().ignore();
       case 14:
         resource_.suspend(set, below(2) != 0).ignore();
         return resource_.resume(set).ignore();
@@ -82,12 +81,12 @@ class Stressor {
 
   void allocate() {
     AllocateOptions options;
-    if (below(2) != 0) options.capacity = 8 * kUnit;
-    Result<Buffer> made = resource_.allocate(stream_, (1 + below(3)) * kUnit, options);
+    if (below(2) != 0) options.capacity = 8 * kGranule;
+    Result<Buffer> made = resource_.allocate(stream_, (1 + below(3)) * kGranule, options);
     if (made.ok()) keep(std::move(*made));
   }
   void grow(const Buffer& input) {
-    Result<GrowResult> grown = input.grow((1 + below(4)) * kUnit);
+    Result<GrowResult> grown = input.grow((1 + below(4)) * kGranule);
     if (grown.ok()) keep(std::move(grown->buffer));
   }
   void share(const Buffer& buffer) {
@@ -98,7 +97,7 @@ class Stressor {
   }
   void look() {
     const Statistics now = resource_.statistics();
-    EXPECT_LE(now.cached, 8 * kUnit);
+    EXPECT_LE(now.cached, 8 * kGranule);
     std::uint64_t mapped = 0;
     resource_.for_each_mapping([&](const auto& view) { mapped += view.mapped ? view.size : 0; });
     for (const Buffer& buffer : own_) {
@@ -127,7 +126,7 @@ void stress(const VmmOptions& options) {
   constexpr std::uint32_t kThreads = 4;
   constexpr int kSteps = 400;
   ConcurrentBackend backend;
-  CountingSink sink;
+  AtomicSink sink;
   Environment environment;
   environment.sink = &sink;
   {
@@ -136,8 +135,8 @@ void stress(const VmmOptions& options) {
     std::vector<Buffer> common;
     for (int i = 0; i < 3; ++i) {
       AllocateOptions room;
-      room.capacity = 16 * kUnit;
-      common.push_back(resource.allocate(stream, kUnit, room).value());
+      room.capacity = 16 * kGranule;
+      common.push_back(resource.allocate(stream, kGranule, room).value());
     }
     std::vector<std::thread> threads;
     for (std::uint32_t i = 0; i < kThreads; ++i)
@@ -168,8 +167,8 @@ TEST(Stress, Deferred) {
 
 TEST(Stress, CachedWithALimit) {
   VmmOptions options = exportable();
-  options.cache = 8 * kUnit;
-  options.limit = 48 * kUnit;
+  options.cache = 8 * kGranule;
+  options.limit = 48 * kGranule;
   options.fit_percent = 100;
   stress(options);
 }
@@ -177,20 +176,70 @@ TEST(Stress, CachedWithALimit) {
 TEST(Stress, DeferredAndCached) {
   VmmOptions options = exportable();
   options.free = FreePolicy::kDeferred;
-  options.cache = 8 * kUnit;
-  options.limit = 48 * kUnit;
+  options.cache = 8 * kGranule;
+  options.limit = 48 * kGranule;
   stress(options);
 }
 
 TEST(Stress, WithAWorker) {
   VmmOptions options = exportable();
   options.free = FreePolicy::kDeferred;
-  options.cache = 4 * kUnit;
-  options.commit_ahead = 2 * kUnit;
-  options.max_chunk = kUnit;
+  options.cache = 4 * kGranule;
+  options.commit_ahead = 2 * kGranule;
+  options.max_chunk = kGranule;
   options.worker = true;
   options.worker_interval_ns = 20'000;
   stress(options);
+}
+
+/// One thread on a pool of either kind: blocks that come and go, and streams that end.
+template <class Pool>
+void use_pool(ConcurrentBackend& backend, Pool pool, std::uint64_t number) {
+  std::minstd_rand random(static_cast<std::uint32_t>(number + 1));
+  std::uint64_t handle = 1000 * (number + 1);
+  Stream stream = Stream::bind(backend, StreamHandle{handle}).value();
+  std::vector<PoolBuffer> own;
+  for (int i = 0; i < 400; ++i) {
+    switch (random() % 8) {
+      case 0:
+        EXPECT_TRUE(pool.trim(0).ok());
+        break;
+      case 1:
+        for (PoolBuffer& block : own) EXPECT_TRUE(block.close().ok());
+        own.clear();
+        EXPECT_TRUE(pool.forget(stream).ok());
+        stream = Stream::bind(backend, StreamHandle{++handle}).value();
+        break;
+      case 2:
+      case 3:
+        if (own.empty()) break;
+        EXPECT_TRUE(own.back().close().ok());
+        own.pop_back();
+        break;
+      default:
+        if (Result<PoolBuffer> made = pool.allocate(stream, 512 * (1 + random() % 4)); made.ok())
+          own.push_back(std::move(*made));
+    }
+  }
+}
+
+template <class Pool>
+void stress_pool(ConcurrentBackend& backend, const Pool& pool) {
+  std::vector<std::thread> threads;
+  for (std::uint64_t i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] { use_pool<Pool>(backend, pool, i); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Stress, APoolOfEitherKind) {
+  ConcurrentBackend backend;
+  AtomicSink sink;
+  Environment environment;
+  environment.sink = &sink;
+  stress_pool(backend, StreamOrderedPool::create(backend, {}, environment).value());
+  stress_pool(backend, RecyclingPool::create(backend, {}, environment).value());
+  EXPECT_EQ(backend.held(), 0);
+  EXPECT_EQ(sink.reports.load(), 0);
 }
 
 }  // namespace

@@ -12,8 +12,6 @@
 namespace granule {
 namespace {
 
-constexpr std::uint64_t kPiece = ConcurrentBackend::kGranule;
-
 class LastReport final : public FailureSink {
  public:
   void report(const FailureReport& report) noexcept override {
@@ -27,101 +25,101 @@ class LastReport final : public FailureSink {
 class WorkerTest : public testing::Test {
  protected:
   WorkerTest() {
-    options.worker = true;
-    options.worker_interval_ns = 10'000;
-    environment.sink = &sink;
+    options_.worker = true;
+    options_.worker_interval_ns = 10'000;
+    environment_.sink = &sink_;
   }
   Result<VirtualMemoryResource> make() {
-    return VirtualMemoryResource::create(backend, options, environment);
+    return VirtualMemoryResource::create(backend_, options_, environment_);
   }
   /// Waits for as long as it takes.
   template <class Condition>
   static void until(Condition&& holds) {
     while (!holds()) std::this_thread::yield();
   }
-  ConcurrentBackend backend;
-  LastReport sink;
-  VmmOptions options;
-  Environment environment;
-  Stream stream = Stream::legacy({0});
+  ConcurrentBackend backend_;
+  LastReport sink_;
+  VmmOptions options_;
+  Environment environment_;
+  Stream stream_ = Stream::legacy({0});
 };
 
 TEST_F(WorkerTest, GivesPendingRangesBackByItself) {
-  options.free = FreePolicy::kDeferred;
+  options_.free = FreePolicy::kDeferred;
   {
     VirtualMemoryResource resource = make().value();
     for (int i = 0; i < 3; ++i) {
-      Buffer buffer = resource.allocate(stream, kPiece).value();
+      Buffer buffer = resource.allocate(stream_, kGranule).value();
       ASSERT_TRUE(buffer.close().ok());
     }
     until([&] { return resource.statistics().worker_ranges == 3; });
     EXPECT_EQ(resource.statistics().handles, 0u);
     EXPECT_EQ(resource.collect().pending, 0u);
   }
-  EXPECT_EQ(backend.held(), 0);
+  EXPECT_EQ(backend_.held(), 0);
 }
 
 TEST_F(WorkerTest, CommitsAheadWhatTheNextGrowthTakesWithoutADriverCall) {
-  options.commit_ahead = 2 * kPiece;
+  options_.commit_ahead = 2 * kGranule;
   {
     VirtualMemoryResource resource = make().value();
     AllocateOptions room;
-    room.capacity = 8 * kPiece;
-    Buffer buffer = resource.allocate(stream, kPiece, room).value();
-    until([&] { return resource.statistics().worker_bytes == 2 * kPiece; });
-    EXPECT_EQ(buffer.size(), kPiece);
-    const std::uint64_t before = backend.calls();
-    const ResizeResult grown = buffer.resize(2 * kPiece).value();
+    room.capacity = 8 * kGranule;
+    Buffer buffer = resource.allocate(stream_, kGranule, room).value();
+    until([&] { return resource.statistics().worker_bytes == 2 * kGranule; });
+    EXPECT_EQ(buffer.size(), kGranule);
+    const std::uint64_t before = backend_.calls();
+    const ResizeResult grown = buffer.resize(2 * kGranule).value();
     EXPECT_EQ(grown.placement, Placement::kKept);
-    EXPECT_EQ(grown.size, 2 * kPiece);
-    until([&] { return resource.statistics().worker_bytes == 3 * kPiece; });
-    EXPECT_EQ(backend.calls() - before, 3u);  // of the worker: create, map, access
+    EXPECT_EQ(grown.size, 2 * kGranule);
+    until([&] { return resource.statistics().worker_bytes == 3 * kGranule; });
+    EXPECT_EQ(backend_.calls() - before, 3u);  // of the worker: create, map, access
     ASSERT_TRUE(buffer.close().ok());
   }
-  EXPECT_EQ(backend.held(), 0);
+  EXPECT_EQ(backend_.held(), 0);
 }
 
 TEST_F(WorkerTest, IsJoinedWithTheResourceWhateverIsPending) {
-  options.free = FreePolicy::kDeferred;
-  options.commit_ahead = kPiece;
+  options_.free = FreePolicy::kDeferred;
+  options_.commit_ahead = kGranule;
   for (int i = 0; i < 50; ++i) {
     VirtualMemoryResource resource = make().value();
-    Buffer kept = resource.allocate(stream, kPiece, {4 * kPiece, {}, false}).value();
-    Buffer closed = resource.allocate(stream, kPiece).value();
+    Buffer kept = resource.allocate(stream_, kGranule, {4 * kGranule, {}, false}).value();
+    Buffer closed = resource.allocate(stream_, kGranule).value();
     ASSERT_TRUE(closed.close().ok());
   }
-  EXPECT_EQ(backend.held(), 0);
-  EXPECT_EQ(sink.reports.load(), 0);
+  EXPECT_EQ(backend_.held(), 0);
+  EXPECT_EQ(sink_.reports.load(), 0);
 }
 
 TEST_F(WorkerTest, WantOfMemoryAheadIsNoFailureButADriversErrorIsReported) {
-  options.commit_ahead = kPiece;
+  options_.commit_ahead = kGranule;
   {
     VirtualMemoryResource resource = make().value();
-    Buffer buffer = resource.allocate(stream, kPiece, {4 * kPiece, {}, false}).value();
-    until([&] { return resource.statistics().worker_bytes == kPiece; });
-    backend.refuse_creates(DriverStatus::kOutOfMemory);
-    const std::uint64_t before = backend.calls();
-    ASSERT_TRUE(buffer.resize(2 * kPiece).ok());  // what was ahead: no call but the worker's next
-    until([&] { return backend.calls() != before; });
-    EXPECT_EQ(sink.reports.load(), 0);
-    backend.refuse_creates(DriverStatus::kUnknown);
-    ASSERT_TRUE(buffer.shrink(kPiece).ok());
-    until([&] { return sink.reports.load() != 0; });
-    EXPECT_EQ(sink.kind.load(), FailureKind::kWorkerFailed);
-    EXPECT_EQ(buffer.size(), kPiece);
-    backend.refuse_creates(DriverStatus::kSuccess);
+    Buffer buffer = resource.allocate(stream_, kGranule, {4 * kGranule, {}, false}).value();
+    until([&] { return resource.statistics().worker_bytes == kGranule; });
+    backend_.refuse_creates(DriverStatus::kOutOfMemory);
+    const std::uint64_t before = backend_.calls();
+    ASSERT_TRUE(buffer.resize(2 * kGranule).ok());  // what was ahead: no call but the worker's next
+    until([&] { return backend_.calls() != before; });
+    EXPECT_EQ(sink_.reports.load(), 0);
+    backend_.refuse_creates(DriverStatus::kUnknown);
+    ASSERT_TRUE(buffer.shrink(kGranule).ok());
+    until([&] { return sink_.reports.load() != 0; });
+    EXPECT_EQ(sink_.kind.load(), FailureKind::kWorkerFailed);
+    EXPECT_EQ(buffer.size(), kGranule);
+    backend_.refuse_creates(DriverStatus::kSuccess);
   }
-  EXPECT_EQ(backend.held(), 0);
+  EXPECT_EQ(backend_.held(), 0);
 }
 
 TEST_F(WorkerTest, IntervalsOfNothingAndOfMoreThanAnHourAreRefused) {
   for (const std::uint64_t interval : {std::uint64_t{0}, std::uint64_t{3'600'000'000'001}}) {
-    options.worker_interval_ns = interval;
+    options_.worker_interval_ns = interval;
     EXPECT_EQ(make().status().error().code, ErrorCode::kInvalidArgument);
-    options.worker = false;
+    options_.worker = false;
     EXPECT_TRUE(make().ok());
-    options.worker = true;
+    options_.worker = true;
   }
 }
 
@@ -141,12 +139,12 @@ class NoThreads final : public SyncHooks {
 
 TEST_F(WorkerTest, WithoutAThreadThereIsNoResource) {
   NoThreads hooks;
-  environment.runtime.hooks = &hooks;
+  environment_.runtime.hooks = &hooks;
   const Result<VirtualMemoryResource> made = make();
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.status().error().code, ErrorCode::kOutOfMemory);
   EXPECT_EQ(made.status().error().exhausted, Exhausted::kHost);
-  options.worker = false;
+  options_.worker = false;
   EXPECT_TRUE(make().ok());
 }
 

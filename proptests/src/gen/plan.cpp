@@ -78,7 +78,7 @@ constexpr OpRow kOps[] = {
     {Op::kResource, Feature::kResources, 1},
     {Op::kDropResource, Feature::kResources, 1},
     {Op::kPoolSetting, Feature::kPools, 2},
-    {Op::kThreads, Feature::kThreads, 2},
+    {Op::kThreads, Feature::kThreads, 4},
     {Op::kFail, Feature::kFaults, 3},
     {Op::kFailHost, Feature::kHostFaults, 2},
     {Op::kNoFaults, kAlwaysOn, 1},

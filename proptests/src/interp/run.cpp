@@ -218,6 +218,7 @@ class Runner {
     took_over_ = world_.machine->followed() != followed;
     before.hindered = world_.faults->fired_in_all() != fired;
     const bool alone = claim.is_alone();
+    const bool quiet = claim.is_quiet();
     const PinScope pinned(world_);
     if (!alone) {
       forget_foreseen(before);
@@ -244,7 +245,7 @@ class Runner {
     if (!watched) return;
     auto failure = check_outcome(world_, s, reply, before);
     restore_context();
-    if (!failure && !alone) return;  // others are at work: the figures need not agree just now
+    if (!failure && !quiet) return;  // others are at work: the figures need not agree just now
     const bool full = world_.options.checking == Checking::kFull;
     if (!failure) failure = check_invariants(world_, &s, full);
     if (failure) fail_here(std::move(*failure));
@@ -267,6 +268,7 @@ class Runner {
     before.need = 0;
     before.room_behind = false;
     before.input_size = UINT64_MAX;
+    before.capturing.clear();  // a `sync` of the program may have ended it
   }
 
   /// Where injected faults kept the library from putting the caller's context back.

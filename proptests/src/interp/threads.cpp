@@ -6,11 +6,11 @@ namespace granule::prop {
 namespace {
 
 void add_range(const Statement& s, std::size_t index, std::vector<std::string>& names) {
-  if (const Range* range = s.operand<Range>(index)) names.push_back(range->name);
+  if (const auto* range = s.operand<Range>(index)) names.push_back(range->name);
 }
 
 void add_name(const Statement& s, std::size_t index, std::vector<std::string>& names) {
-  if (const Name* name = s.operand<Name>(index)) names.push_back(name->text);
+  if (const auto* name = s.operand<Name>(index)) names.push_back(name->text);
 }
 
 void add_all(const Statement& s, std::vector<std::string>& names) {
@@ -21,7 +21,7 @@ void add_all(const Statement& s, std::vector<std::string>& names) {
 bool claim_of_words(const Statement& s, sched::NameClaim& claim) {
   if (s.repeat || !s.host_function.empty()) return false;
   for (const std::string_view key : {"on", "at"})
-    if (const Name* name = s.value<Name>(key)) claim.reads.push_back(name->text);
+    if (const auto* name = s.value<Name>(key)) claim.reads.push_back(name->text);
   if (!s.target.empty()) claim.changes.push_back(s.target);
   switch (s.verb) {
     case Verb::kAllocate:
@@ -88,14 +88,17 @@ sched::NameClaim claim_of(World& world, const Statement& s) {
     claim.alone = true;
     return claim;
   }
-  for (const std::string& name : claim.changes) {
+  std::vector<std::string> named = claim.changes;
+  named.insert(named.end(), claim.reads.begin(), claim.reads.end());
+  for (const std::string& name : named) {
     if (const auto* buffer = world.find_as<BufferObject>(name))
       add_streams(world, buffer->stream, buffer->segments, claim.reads);
     if (const auto* holder = world.find_as<HolderObject>(name))
       add_streams(world, holder->stream, holder->segments, claim.reads);
-    // The last handle of a resource ends with whatever the resource is in the middle of.
-    if (world.find_as<std::shared_ptr<ResourceObject>>(name)) claim.alone = true;
   }
+  // The last handle of a resource ends with whatever the resource is in the middle of.
+  for (const std::string& name : claim.changes)
+    if (world.find_as<std::shared_ptr<ResourceObject>>(name)) claim.alone = true;
   return claim;
 }
 
@@ -110,9 +113,10 @@ ClaimScope::ClaimScope(World& world, const Statement& s) : world_(world) {
     scheduler->give_back();
     claim = std::move(now);
   }
-  if (scheduler->others_busy() == 0) scheduler->settle();
-  alone_at_start_ = scheduler->others_busy() == 0;
+  if (claim.alone) scheduler->settle();
+  alone_at_start_ = scheduler->others_busy() == 0 && scheduler->library_rests();
   claims_ = scheduler->claims();
+  turns_ = scheduler->library_turns();
 }
 
 ClaimScope::~ClaimScope() {
@@ -121,10 +125,14 @@ ClaimScope::~ClaimScope() {
 
 bool ClaimScope::is_alone() const {
   if (!world_.scheduler) return true;
-  if (!alone_at_start_ || world_.scheduler->claims() != claims_) return false;
-  if (world_.scheduler->others_busy() != 0) return false;
-  world_.scheduler->settle();
-  return world_.scheduler->claims() == claims_;
+  return alone_at_start_ && world_.scheduler->claims() == claims_ &&
+         world_.scheduler->others_busy() == 0 && world_.scheduler->library_turns() == turns_;
+}
+
+bool ClaimScope::is_quiet() const {
+  if (!world_.scheduler) return true;
+  if (world_.scheduler->others_busy() == 0) world_.scheduler->settle();
+  return world_.scheduler->others_busy() == 0 && world_.scheduler->library_rests();
 }
 
 PinScope::PinScope(World& world) : world_(world) {

@@ -21,13 +21,16 @@ class ClaimScope {
   ClaimScope(const ClaimScope&) = delete;
   ClaimScope& operator=(const ClaimScope&) = delete;
 
-  /// No other statement has been under way since this one began, nor is the library at work by
-  /// itself: what one looked at before still explains what one sees.
+  /// No other statement has been under way since this one began, nor has the library been at work
+  /// by itself: what one looked at before still explains what one sees.
   bool is_alone() const;
+  /// Nothing is under way but this, once the library's own threads rest: figures must agree.
+  bool is_quiet() const;
 
  private:
   World& world_;
   std::uint64_t claims_ = 0;
+  std::uint64_t turns_ = 0;
   bool alone_at_start_ = true;
 };
 

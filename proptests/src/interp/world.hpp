@@ -189,8 +189,8 @@ class World {
 
   std::size_t statement = 0;  // index of the one that runs
   bool in_host_function = false;
-  std::map<std::string, ThreadState, std::less<>> threads;
   std::uint32_t present_thread = 0;  // as the machine counts
+  std::map<std::string, ThreadState, std::less<>> threads;
   ContextHandle primary;
   bool without_context = false;              // `context never` or `no_init`
   std::vector<std::uint64_t> free_at_start;  // by device

@@ -131,6 +131,7 @@ bool Scheduler::wake_somebody() {
 void Scheduler::change_to(ThreadIndex next) {
   threads_[next].state = State::kReady;
   if (next == current_) return;
+  if (threads_[next].of_library) ++library_turns_;
   const ThreadIndex from = std::exchange(current_, next);
   if (on_change) on_change(from, next);
   Fibre::change(*threads_[from].fibre, *threads_[next].fibre);

@@ -76,6 +76,9 @@ class Scheduler final : public SyncHooks {
 
   /// Lets the library's own threads go on until each of them waits. Finished threads count.
   void settle();
+  bool library_rests() const;
+  /// How often one of the library's own threads was made to run.
+  std::uint64_t library_turns() const { return library_turns_; }
 
   /// What a thread knows.
   HostClock& clock(ThreadIndex thread) { return threads_[thread].clock; }
@@ -136,7 +139,6 @@ class Scheduler final : public SyncHooks {
   void acquire(const void* mutex);
   void hand_back(const void* mutex);
   bool can_go_on(const Thread& thread) const;
-  bool library_rests() const;
   bool conflicts(const NameClaim& claim, ThreadIndex thread) const;
   void gather();
   bool wake_somebody();
@@ -160,6 +162,7 @@ class Scheduler final : public SyncHooks {
   std::uint64_t crossings_ = 0;
   bool pinned_ = false;
   std::uint64_t claims_ = 0;
+  std::uint64_t library_turns_ = 0;
   std::vector<ThreadFinding> findings_;
   std::optional<ThreadFinding> stuck_;
   std::exception_ptr escaped_;

@@ -9,7 +9,7 @@ foreach(source ${core_sources})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
 endforeach()
 
-# plant(FILE FROM TO): the first FROM becomes TO, where RACE is the number that is switched on.
+# plant(FILE FROM TO): every FROM becomes TO, where RACE is the number that is switched on.
 function(plant file from to)
   string(FIND "${text_${file}}" "${from}" at)
   if(at EQUAL -1)
@@ -53,15 +53,16 @@ plant(pending "    last = std::exchange(record->last, nullptr);"
       "    last = std::exchange(record->last, nullptr);
     if (RACE == 5) pending_.erase(pending_.iterator_to(*record));")
 plant(pending "    pending_.erase(pending_.iterator_to(*record));
+    ++given_back_;
     changed_.notify_all();"
       "    if (RACE != 5) pending_.erase(pending_.iterator_to(*record));
+    if (RACE != 5) ++given_back_;
     if (RACE != 8) changed_.notify_all();")
 # 8 (above): nobody is told that a pending range is gone.
-# 6: a mapping's count is read under the lock and written under another. 13: no lock at all.
+# 6: a mapping's count is read under the lock and written under another.
 plant(mappings "      const Lock lock(mutex_);
       if (--last->refs != 0) return;"
-      "      Lock lock(mutex_, std::defer_lock);
-      if (RACE != 13) lock.lock();
+      "      Lock lock(mutex_);
       const std::uint32_t left = last->refs - 1;
       if (RACE == 6) lock.unlock();
       if (RACE == 6) lock.lock();
@@ -86,8 +87,10 @@ plant(cache "if (cached_ <= keep) {" "if (cached_ <= keep || (RACE == 11 && made
 plant(cache "if (Status room = evict_to(keep); !room) return false;"
       "if (Status room = evict_to(keep); !room) return false;
     made_room = true;")
-# 12: the worker does not ask whether somebody is at work on the buffer.
+# 12: the worker does not ask whether somebody is at work on the buffer, nor is it waited for.
 plant(worker "if (record.at_work != 0 ||" "if ((RACE != 12 && record.at_work != 0) ||")
+
+plant(worker "while (worker_extends_ &&" "while (RACE != 12 && worker_extends_ &&")
 
 foreach(source ${core_sources})
   get_filename_component(name ${source} NAME_WE)
