@@ -285,7 +285,7 @@ void check(CheckFlags& flags) {
     const auto run = device_work().check;
     flags.device.hang_after = flags.hang_after;
     const DeviceCheck work{flags.device, options, flags.out, duration_of(flags.shrink_time),
-                           flags.target != "core"};
+                           flags.target};
     return set_exit_code(static_cast<ExitCode>(run ? run(work) : no_device_work()));
   }
   refuse_device_flags(flags.device, {});
