@@ -92,6 +92,11 @@ bool Scheduler::library_rests() const {
   });
 }
 
+bool Scheduler::may_settle() {
+  if (!library_rests() && policy_->rests()) settle();
+  return library_rests();
+}
+
 void Scheduler::settle() {
   if (library_rests()) return;
   threads_[current_].state = State::kSettle;

@@ -77,6 +77,8 @@ class Scheduler final : public SyncHooks {
   /// Lets the library's own threads go on until each of them waits. Finished threads count.
   void settle();
   bool library_rests() const;
+  /// As settle, if the policy says so. True if they rest.
+  bool may_settle();
   /// How often one of the library's own threads was made to run.
   std::uint64_t library_turns() const { return library_turns_; }
 
