@@ -1,8 +1,10 @@
-// granule zoo: looks for every planted defect with the campaign of `granule check`, and says how
-// soon it was found and how small its program became.
+// granule zoo: looks for every planted defect with each engine, and says how soon it was found and
+// how small its program became.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,6 +19,7 @@
 #include "check_flags.hpp"
 #include "command.hpp"
 #include "failure_report.hpp"
+#include "zoo_engines.hpp"
 
 namespace granule::cli {
 namespace {
@@ -31,6 +34,8 @@ struct ZooFlags {
   std::vector<std::string> only;
   std::string time = "10s";
   std::string shrink_time = "10s";
+  std::string compare_time = "2s";
+  std::uint64_t compare = 1;
   std::uint64_t seeds = 3;
   std::uint64_t seed = 1;
   std::uint32_t jobs = 0;
@@ -41,11 +46,11 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// One search for one defect.
+/// One search for one defect, by one engine after the other until it is found.
 struct Search {
   bool found = false;
-  std::string engine;  // "check", "focused"
-  double seconds = 0;
+  Engine engine = Engine::kSwarm;
+  double seconds = 0;  // of all engines tried
   std::uint64_t programs = 0;
   std::string signature;
   double shrink_seconds = 0;
@@ -54,10 +59,17 @@ struct Search {
   prop::Program program;
 };
 
+/// What each engine does alone.
+struct Alone {
+  std::uint64_t tries = 0;
+  std::vector<double> seconds;  // of those that found it
+};
+
 struct Row {
   const prop::Specimen* specimen = nullptr;
   std::vector<Search> searches;
-  bool by_program = false;  // its own program fails
+  std::array<Alone, std::size(kEngines)> alone;  // by engine
+  bool by_program = false;                       // its own program fails
 };
 
 /// The value below which `share` of the sorted values lie.
@@ -75,16 +87,6 @@ auto over_found(const Row& row, F&& get) {
   for (const Search& search : row.searches)
     if (search.found) values.push_back(get(search));
   return values;
-}
-
-/// What a campaign for one defect alone would use: what the defect needs, and the plain things.
-prop::FeatureSet focus_of(const prop::Specimen& specimen) {
-  prop::FeatureSet set = specimen.needs;
-  for (const prop::Feature plain :
-       {prop::Feature::kStreams, prop::Feature::kBytes, prop::Feature::kGrow, prop::Feature::kHold,
-        prop::Feature::kDrop, prop::Feature::kTiny})
-    set.add(plain);
-  return set;
 }
 
 class Zoo {
@@ -122,67 +124,47 @@ class Zoo {
     Row row;
     row.specimen = &specimen;
     row.by_program = own_program_fails(specimen);
-    for (std::uint64_t i = 0; i < flags_.seeds; ++i) {
-      Search search = campaign(specimen, flags_.seed + i, prop::FeatureSet::all(), "check");
-      if (!search.found)
-        search = campaign(specimen, flags_.seed + i, focus_of(specimen), "focused");
-      row.searches.push_back(std::move(search));
-    }
+    for (std::uint64_t i = 0; i < flags_.seeds; ++i)
+      row.searches.push_back(search(specimen, flags_.seed + i));
+    for (std::uint64_t i = 0; i < flags_.compare; ++i)
+      for (const Engine engine : kEngines) {
+        const ZooFind find =
+            look_for(specimen, engine, {flags_.seed + i, duration_of(flags_.compare_time), jobs_});
+        Alone& alone = row.alone[static_cast<std::size_t>(engine)];
+        ++alone.tries;
+        if (find.found) alone.seconds.push_back(find.seconds);
+      }
     return row;
   }
 
-  Search campaign(const prop::Specimen& specimen, std::uint64_t seed,
-                  const prop::FeatureSet& features, std::string engine) const {
-    prop::CampaignOptions options;
-    options.seed = seed;
-    options.time = duration_of(flags_.time);
-    options.jobs = jobs_;
-    options.generate.features = features;
-    prop::plant(specimen, options.run);
-    const Clock::time_point start = Clock::now();
-    const Clock::time_point end = start + options.time;
+  Search search(const prop::Specimen& specimen, std::uint64_t seed) const {
     Search search;
-    search.engine = std::move(engine);
-    for (Clock::time_point now = start; now < end && !search.found; now = Clock::now()) {
-      options.time = std::chrono::duration_cast<std::chrono::milliseconds>(end - now);
-      const prop::CampaignResult result = prop::run_campaign(options);
-      search.programs += result.programs;
-      if (result.failures.empty()) break;
-      const std::uint64_t index = result.failures[0].index;
-      search.seconds = seconds_since(start);
-      search.found = is_clean(prop::campaign_program(options, index), specimen,
-                              prop::campaign_run(options, index));
-      if (search.found) shrink_into(search, specimen, options, index);
-      options.first = index + 1;  // what fails without the defect as well is no find
+    for (const Engine engine : kEngines) {
+      const ZooFind find = look_for(specimen, engine, {seed, duration_of(flags_.time), jobs_});
+      search.engine = engine;
+      search.programs += find.programs;
+      search.seconds += find.seconds;
+      search.found = find.found;
+      if (!find.found) continue;
+      shrink_into(search, specimen, find);
+      break;
     }
     return search;
   }
 
-  /// Whether the program is clean without the defect.
-  static bool is_clean(const prop::Program& program, const prop::Specimen& specimen,
-                       prop::RunOptions run) {
-    run.cells = false;
-    run.target = specimen.naive ? prop::zoo_target("naive") : prop::TargetFactory();
-    return prop::run_guarded(program, run).status != prop::RunStatus::kFailed;
-  }
-
-  void shrink_into(Search& search, const prop::Specimen& specimen,
-                   const prop::CampaignOptions& options, std::uint64_t index) const {
+  void shrink_into(Search& search, const prop::Specimen& specimen, const ZooFind& find) const {
     const Clock::time_point start = Clock::now();
     const Clock::time_point end = start + duration_of(flags_.shrink_time);
-    prop::RunOptions run = prop::campaign_run(options, index);
-    run.cells = false;
     prop::ShrinkOptions shrinking;
     shrinking.stop = [end] { return Clock::now() >= end; };
-    const prop::Judge on_specimen = prop::judge_by_run(run);
+    const prop::Judge on_specimen = prop::judge_by_run(find.run);
     const prop::Judge judge = [&](const prop::Program& program) {
       prop::Judgement judgement = on_specimen(program);
-      if (!judgement.signature.empty() && !is_clean(program, specimen, run))
+      if (!judgement.signature.empty() && !is_clean_without(specimen, program, find.run))
         judgement.signature.clear();
       return judgement;
     };
-    prop::ShrinkResult small =
-        prop::shrink(prop::campaign_program(options, index), judge, shrinking);
+    prop::ShrinkResult small = prop::shrink(find.program, judge, shrinking);
     search.shrink_seconds = seconds_since(start);
     search.signature = small.signature;
     search.statements = small.program.statements.size();
@@ -201,9 +183,23 @@ class Zoo {
     return prop::run(parsed.document.programs[0], options).status == prop::RunStatus::kFailed;
   }
 
-  static void print_head() {
-    std::printf("%-26s %-7s %-8s %9s %9s %9s %6s %9s  %s\n", "defect", "found", "by", "programs",
-                "median s", "p95 s", "stmts", "shrink s", "signature");
+  void print_head() const {
+    std::printf("%-26s %-7s %-9s %8s %8s %8s %5s %8s", "defect", "found", "by", "programs",
+                "median s", "p95 s", "stmts", "shrink s");
+    if (flags_.compare != 0)
+      for (const Engine engine : kEngines)
+        std::printf(" %9s", std::string(name_of(engine)).c_str());
+    std::printf("  %s\n", "signature");
+  }
+
+  /// Seconds of each engine alone, or - where it did not find the defect in its time.
+  void print_alone(const Row& row) const {
+    if (flags_.compare == 0) return;
+    for (const Alone& alone : row.alone)
+      if (alone.seconds.empty())
+        std::printf(" %9s", "-");
+      else
+        std::printf(" %9.3f", quantile(alone.seconds, 0.5));
   }
 
   void print_row(const Row& row) const {
@@ -211,16 +207,19 @@ class Zoo {
     const Search* first = nullptr;
     for (const Search& search : row.searches)
       if (search.found && !first) first = &search;
-    const std::string by = first ? first->engine : row.by_program ? "program" : "-";
+    const std::string by = first            ? std::string(name_of(first->engine))
+                           : row.by_program ? "program"
+                                            : "-";
     const auto seconds = over_found(row, [](const Search& s) { return s.seconds; });
-    std::printf("%-26s %2zu/%-4zu %-8s %9llu %9.3f %9.3f %6zu %9.3f  %s\n",
+    std::printf("%-26s %2zu/%-4zu %-9s %8llu %8.3f %8.3f %5zu %8.3f",
                 std::string(row.specimen->name).c_str(), hits, row.searches.size(), by.c_str(),
                 static_cast<Count>(
                     quantile(over_found(row, [](const Search& s) { return s.programs; }), 0.5)),
                 quantile(seconds, 0.5), quantile(seconds, 0.95),
                 quantile(over_found(row, [](const Search& s) { return s.statements; }), 0.5),
-                quantile(over_found(row, [](const Search& s) { return s.shrink_seconds; }), 0.5),
-                first ? first->signature.c_str() : "");
+                quantile(over_found(row, [](const Search& s) { return s.shrink_seconds; }), 0.5));
+    print_alone(row);
+    std::printf("  %s\n", first ? first->signature.c_str() : "");
     if (flags_.show && first) std::printf("%s\n", indented(first->program).c_str());
     std::fflush(stdout);
   }
@@ -264,7 +263,7 @@ class Zoo {
       nlohmann::ordered_json searches = nlohmann::ordered_json::array();
       for (const Search& search : row.searches)
         searches.push_back({{"found", search.found},
-                            {"engine", search.engine},
+                            {"engine", name_of(search.engine)},
                             {"programs", search.programs},
                             {"seconds", search.seconds},
                             {"signature", search.signature},
@@ -272,10 +271,17 @@ class Zoo {
                             {"minimal", search.minimal},
                             {"shrink_seconds", search.shrink_seconds},
                             {"program", search.found ? prop::to_text(search.program) : ""}});
+      nlohmann::ordered_json engines;
+      for (const Engine engine : kEngines) {
+        const Alone& alone = row.alone[static_cast<std::size_t>(engine)];
+        engines[std::string(name_of(engine))] = {{"tries", alone.tries},
+                                                 {"seconds", alone.seconds}};
+      }
       all.push_back({{"name", row.specimen->name},
                      {"plants", row.specimen->plants},
                      {"observable", row.specimen->observable},
                      {"own_program_fails", row.by_program},
+                     {"engines", engines},
                      {"searches", searches}});
     }
     std::printf("%s\n", all.dump(2).c_str());
@@ -307,6 +313,12 @@ void add_zoo(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--shrink-time", flags->shrink_time, "Time for shrinking what was found")
       ->capture_default_str();
+  command
+      ->add_option("--compare", flags->compare,
+                   "For so many seeds each engine also searches alone; 0: no columns of theirs")
+      ->capture_default_str();
+  command->add_option("--compare-time", flags->compare_time, "Time for each of those searches")
+      ->capture_default_str();
   command->add_option("--seeds", flags->seeds, "Searches for each defect, with a seed each")
       ->capture_default_str();
   command->add_option("--seed", flags->seed, "The first seed")->capture_default_str();
@@ -317,10 +329,11 @@ void add_zoo(CLI::App& app) {
   command->add_flag("--show", flags->show, "Print the shrunk programs");
   command->add_flag("--json", flags->json, "Print one JSON array");
   command->footer(
-      "Each defect is an allocator with one mistake. `check` in the table: found by the programs "
-      "of\n"
-      "`granule check`; `focused`: by programs of the features that the defect needs; `program`: "
-      "only\n"
+      "Each defect is an allocator with one mistake. A search tries one engine after the other:\n"
+      "`swarm`, the programs of `granule check`; `random`, the same with all features evenly;\n"
+      "`sweep`, short generated programs with every single fault; `enumerate`, all programs of up\n"
+      "to three operations with every fault; `focused`, programs of what the defect needs.\n"
+      "`program` in the table: only\n"
       "by the program written for it. Exit code 42 if a defect is missed.\n\nExamples:\n"
       "  granule zoo --programs proptests/tests/zoo\n"
       "  granule zoo --only 2887,R1 --seeds 20 --show");

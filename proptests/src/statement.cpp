@@ -202,6 +202,19 @@ std::optional<LineError> check_target(const Words& words, std::size_t start,
   return std::nullopt;
 }
 
+/// The word itself, or what is given behind the key of an option.
+std::optional<LineError> check_words(const Words& words, std::size_t start,
+                                     const Statement& statement) {
+  const std::optional<UnknownWord> wrong = unknown_word(statement);
+  if (!wrong) return std::nullopt;
+  for (std::size_t i = start + 1; i < words.list.size(); ++i) {
+    const std::size_t at = words.list[i].text.find(wrong->word);
+    if (at != std::string_view::npos)
+      return expected(wrong->expected, words.list[i], static_cast<std::uint32_t>(at));
+  }
+  return expected(wrong->expected, words.at(start));
+}
+
 /// `first..last` behind `repeat`.
 std::optional<LineError> read_repeat(const Words& words, std::size_t& at, Statement& out) {
   const Token word = words.at(at);
@@ -264,7 +277,8 @@ std::optional<LineError> read_statement(std::string_view line, Words words, Stat
     at += 2;
   }
   if (auto error = read_call(words, at, out)) return error;
-  return check_target(words, at, out);
+  if (auto error = check_target(words, at, out)) return error;
+  return check_words(words, at, out);
 }
 
 }  // namespace granule::prop::detail

@@ -35,6 +35,14 @@ struct Words {
   }
 };
 
+/// A word, or the key of an option, that is none of those that can stand there.
+struct UnknownWord {
+  std::string_view word;
+  std::string_view expected;
+};
+/// The first of a statement; nothing if it has none.
+std::optional<UnknownWord> unknown_word(const Statement& s);
+
 /// One statement, with its `repeat`, host function, target and results.
 std::optional<LineError> read_statement(std::string_view line, Words words, Statement& out);
 

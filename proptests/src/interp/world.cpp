@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <granule/prop/text.hpp>
+
 #include "../sched/host_order.hpp"
 
 namespace granule::prop {
@@ -16,12 +18,13 @@ model::Config machine_config(const Program& program, const model::Config& base) 
     if (s.verb != Verb::kDevice) continue;
     const Size* number = s.operand<Size>(0);
     const std::uint64_t index = number ? number->evaluate(sizes) : 0;
-    constexpr std::uint64_t kMaxDevices = 16;
-    if (index >= kMaxDevices) continue;
+    if (index >= kMostDevices) continue;
     while (config.devices.size() <= index) config.devices.push_back(model::DeviceConfig{});
     model::DeviceConfig& device = config.devices[index];
     if (const Size* memory = s.value<Size>("memory")) device.memory = memory->evaluate(sizes);
-    if (const Size* unit = s.value<Size>("granularity")) device.granularity = unit->evaluate(sizes);
+    const Size* unit = s.value<Size>("granularity");
+    const std::uint64_t granularity = unit ? unit->evaluate(sizes) : 0;
+    if (is_possible_granularity(granularity)) device.granularity = granularity;
     if (const Word* peers = s.value<Word>("peers")) device.peers = peers->text != "none";
   }
   return config;

@@ -31,6 +31,12 @@ inline constexpr std::size_t kMaxErrors = 20;
 inline constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
 /// `repeat` goes at most this often.
 inline constexpr std::uint64_t kMaxRepeat = 1000000;
+/// Devices that a program may have.
+inline constexpr std::uint64_t kMostDevices = 16;
+/// Is it a granularity that a device of a program may have? In bytes.
+constexpr bool is_possible_granularity(std::uint64_t bytes) {
+  return bytes >= 4096 && bytes <= std::uint64_t{1} << 30 && (bytes & (bytes - 1)) == 0;
+}
 
 /// Reads a text. `file` is used in messages, and its stem names the program of a file without
 /// `program` lines. Accepts any bytes; never throws but for host memory.
