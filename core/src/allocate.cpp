@@ -89,12 +89,11 @@ Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
   if (*rounded != 0) reap_on_the_way();
   if (*rounded != 0 && options_.cache != 0 && !options.at) {
     if (Record* idle = take_idle(stream, *rounded, *capacity)) {
-      if (!options.zero) return make_buffer(idle);
-      Status cleared = clear(stream, idle->base, idle->size);
-      if (cleared.ok()) return make_buffer(idle);
-      const Lock lock(mutex_);
-      put_back_idle(*idle);
-      return cleared.error();
+      Buffer taken = make_buffer(idle);
+      if (!options.zero) return taken;
+      // Where the clear fails the range ends as any buffer does: idle again, if there is room.
+      if (Status cleared = clear(stream, idle->base, idle->size); !cleared) return cleared.error();
+      return taken;
     }
   }
   Result<Record*> made = new_record(stream);

@@ -8,10 +8,10 @@
 
 namespace granule::detail {
 
-// With mutex_ held: back from the hands of somebody who could not use it.
-void ResourceCore::put_back_idle(Record& record) {
-  record.size = committed(record);
-  enlist_idle(record);
+// With mutex_ held: the idle range is off the list, and may come back: its room stays taken.
+void ResourceCore::enter_transit(const Record& record) {
+  ++in_transit_;
+  leaving_ += record.size;
 }
 
 // With mutex_ held.
@@ -45,19 +45,18 @@ bool ResourceCore::cacheable(const Record& record) const {
 // Room is made first, so that the bound is never passed; another thread may take it meanwhile.
 bool ResourceCore::keep_idle(Record* record) {
   for (;;) {
-    std::uint64_t keep = 0;
     {
       const Lock lock(mutex_);
       if (!cacheable(*record)) return false;
-      keep = options_.cache - committed(*record);
-      if (cached_ <= keep) {
+      if (cached_ + leaving_ <= options_.cache - committed(*record)) {
         record->size = committed(*record);  // all of it is to be had again
         open_.erase(open_.iterator_to(*record));
         enlist_idle(*record);
         return true;
       }
     }
-    if (Status room = evict_to(keep); !room) return false;
+    const Result<bool> room = evict_oldest();
+    if (!room.ok() || !*room) return false;
   }
 }
 
@@ -80,7 +79,7 @@ Result<bool> ResourceCore::evict_oldest() {
       delist_idle(*oldest);
       oldest->state = RecordState::kReaping;
       pending_.push_back(*oldest);
-      ++in_transit_;
+      enter_transit(*oldest);
     }
     bool skipped = false;
     Status ordered = refuse_if_capturing(*oldest);
@@ -88,7 +87,7 @@ Result<bool> ResourceCore::evict_oldest() {
     const bool retires = options_.free == FreePolicy::kDeferred && !skipped;
     {
       const Lock lock(mutex_);
-      leave_transit();
+      leave_transit(oldest->size);
       if (!ordered.ok()) {
         pending_.erase(pending_.iterator_to(*oldest));
         enlist_idle(*oldest);  // behind the others, which get their turn
@@ -185,7 +184,7 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
       if (pass == 0) pass = ++passes_;
       record = pick_idle(stream, size, capacity, pass);
       if (!record) return nullptr;
-      ++in_transit_;
+      enter_transit(*record);
       ordered = ordered_already(*record, stream);
     }
     bool usable_now = asked || may_use(stream);
@@ -200,7 +199,7 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
     const Lock lock(mutex_);
     record->passed = pass;
     enlist_idle(*record);
-    leave_transit();
+    leave_transit(record->size);
     if (!usable_now || behind.error().code != ErrorCode::kCapturing) return nullptr;
   }
   record->state = RecordState::kOpen;
@@ -208,8 +207,8 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
   record->tried_ahead = 0;
   record->at_work = 0;
   const Lock lock(mutex_);
+  leave_transit(record->size);
   set_shown(*record, size);
-  leave_transit();
   return record;
 }
 

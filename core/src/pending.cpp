@@ -31,7 +31,7 @@ bool ResourceCore::try_reap(Record& record, RecordState was) {
     for (StreamUse& use : record.further) look(use);
   }
   const Lock lock(mutex_);
-  if (was == RecordState::kParked) leave_transit();
+  if (was == RecordState::kParked) leave_transit(0);
   if (!done) record.state = next;
   if (!done) changed_.notify_all();
   return done;
@@ -69,8 +69,9 @@ std::uint64_t ResourceCore::given_back() {
   return given_back_;
 }
 
-// With mutex_ held.
-void ResourceCore::leave_transit() {
+// With mutex_ held. `idle_bytes`: of the cache's room.
+void ResourceCore::leave_transit(std::uint64_t idle_bytes) {
+  leaving_ -= idle_bytes;
   if (--in_transit_ == 0) changed_.notify_all();
 }
 

@@ -8,7 +8,19 @@ PoolCore::PoolCore(Backend& backend, const Environment& environment)
     : driver_(backend, environment.runtime),
       sink_(environment.sink ? *environment.sink : stderr_failure_sink()),
       mutex_(environment.runtime),
-      order_(driver_, mutex_) {}
+      order_(driver_, mutex_),
+      changed_(environment.runtime) {}
+
+void PoolCore::leave_transit() {
+  ++transits_;
+  if (--in_transit_ == 0) changed_.notify_all();
+}
+
+std::uint64_t PoolCore::await_transits(Lock& lock) {
+  (void)lock;  // the caller's, of mutex_
+  while (in_transit_ != 0) changed_.wait(mutex_);
+  return transits_;
+}
 
 void PoolCore::unref() noexcept {
   if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
@@ -44,6 +56,7 @@ Status PoolCore::close(PoolRecord*& record, const Stream* stream) {
   collect();
   StreamUse own = record->use;
   if (stream) {
+    const Lock lock(mutex_);  // forget() may be looking
     record->use = StreamUse();
     record->use.stream = *stream;
   }
@@ -63,6 +76,7 @@ Status PoolCore::close(PoolRecord*& record, const Stream* stream) {
     if (stream) order_.drop_marker(own);
     record = nullptr;
   } else {
+    const Lock lock(mutex_);
     record->use = own;
   }
   return done;
@@ -73,7 +87,8 @@ Status PoolCore::forget(const Stream& stream) {
   StreamUse mark;
   mark.stream = stream;
   const auto visit = [&](auto&& action) {
-    const Lock lock(mutex_);
+    Lock lock(mutex_);
+    await_transits(lock);
     for (intrusive::list<PoolRecord>* list : {&open_, &parked_, kept()}) {
       if (!list) continue;
       for (PoolRecord& record : *list)
@@ -109,23 +124,27 @@ void PoolCore::drop(PoolRecord*& record) noexcept {
 
 CollectResult PoolCore::collect() {
   CollectResult result;
-  intrusive::list<PoolRecord> tried;
-  for (;;) {
+  std::size_t left = 0;
+  {
+    const Lock lock(mutex_);
+    left = parked_.size();
+  }
+  for (; left != 0; --left) {
     PoolRecord* record = nullptr;
     {
       const Lock lock(mutex_);
       if (parked_.empty()) break;
       record = &parked_.front();
       parked_.pop_front();
+      enter_transit();
     }
-    if (refuse_if_capturing(record->use).ok() && give_back(record).ok()) {
-      ++result.ranges;
-    } else {
-      tried.push_back(*record);
-    }
+    const bool gone = refuse_if_capturing(record->use).ok() && give_back(record).ok();
+    result.ranges += gone ? 1 : 0;
+    const Lock lock(mutex_);
+    if (!gone) parked_.push_back(*record);  // behind the others, which get their turn
+    leave_transit();
   }
   const Lock lock(mutex_);
-  parked_.splice(parked_.end(), tried);
   result.pending = parked_.size();
   return result;
 }

@@ -66,6 +66,16 @@ class PoolCore {
   void report(FailureKind kind, const Error& error, DevicePtr ptr, std::uint64_t size) noexcept;
   /// Leaks what is still parked, and says so.
   void abandon_parked() noexcept;
+  /// With mutex_ held. Between the two a block is in no list although nobody owns it: forget()
+  /// waits, and so does whoever finds no room.
+  void enter_transit() { ++in_transit_; }
+  void leave_transit();
+  /// Transits that have ended, once none is under way.
+  std::uint64_t await_transits(Lock& lock);
+  std::uint64_t transits() {
+    Lock lock(mutex_);
+    return await_transits(lock);
+  }
 
   const Driver driver_;
   FailureSink& sink_;
@@ -74,8 +84,12 @@ class PoolCore {
 
  private:
   std::atomic<std::uint32_t> refs_{1};
-  intrusive::list<PoolRecord> open_;    // guarded by mutex_
-  intrusive::list<PoolRecord> parked_;  // ditto
+  SeamCondition changed_;  // the last transit has ended
+  // Guarded by mutex_:
+  intrusive::list<PoolRecord> open_;
+  intrusive::list<PoolRecord> parked_;
+  std::uint32_t in_transit_ = 0;
+  std::uint64_t transits_ = 0;  // that have ended
 };
 
 /// Makes a C in host memory from the seam; null if there is none.

@@ -73,6 +73,7 @@ PoolRecord* RecyclerCore::take(const Stream& stream, std::uint64_t size) {
     }
     if (!other) return nullptr;
     delist(*other);
+    enter_transit();
   }
   // Another stream's: only once its work is done, which is asked with a marker.
   bool done = other->use.done;
@@ -83,10 +84,10 @@ PoolRecord* RecyclerCore::take(const Stream& stream, std::uint64_t size) {
       done = reached.ok() && *reached;
     }
   }
-  if (done) return other;
   const Lock lock(mutex_);
-  enlist(*other);
-  return nullptr;
+  if (!done) enlist(*other);
+  leave_transit();
+  return done ? other : nullptr;
 }
 
 // A request that cannot succeed is not made: the driver may wait for every stream on its way to the
@@ -142,9 +143,13 @@ Result<PoolBuffer> RecyclerCore::allocate(const Stream& stream, std::uint64_t si
   Fresh<PoolRecord> record(driver_.runtime());
   if (!record) return host_memory_error(sizeof(PoolRecord));
   Result<DevicePtr> ptr = fresh(stream, size);
-  if (!ptr.ok() && ptr.error().code == ErrorCode::kOutOfMemory) {
+  const auto is_short = [&] { return !ptr.ok() && ptr.error().code == ErrorCode::kOutOfMemory; };
+  while (is_short()) {
     if (Status trimmed = trim(0); !trimmed) return trimmed.error();
+    const std::uint64_t before = transits();
     ptr = fresh(stream, size);
+    // What another thread has freed or put back meanwhile is there now.
+    if (is_short() && transits() == before) break;
   }
   if (!ptr) return ptr.error();
   record->ptr = *ptr;
@@ -198,15 +203,16 @@ Status RecyclerCore::trim(std::uint64_t keep) {
       if (cached_ <= keep || idle_.empty()) return {};
       oldest = &idle_.front();
       delist(*oldest);
+      enter_transit();
     }
     bool kept = false;
     Status freed = free_block(oldest, &kept);
-    if (freed.ok()) continue;
-    if (kept) {
+    {
       const Lock lock(mutex_);
-      enlist(*oldest);
+      if (kept && !freed.ok()) enlist(*oldest);
+      leave_transit();
     }
-    return freed;
+    if (!freed.ok()) return freed;
   }
 }
 

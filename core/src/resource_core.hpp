@@ -224,7 +224,7 @@ class ResourceCore {
   Result<bool> evict_oldest();
   bool ordered_already(const Record& record, const Stream& stream) const;
   Status order_behind(Record& record, const Stream& stream);
-  void put_back_idle(Record& record);
+  void enter_transit(const Record& record);
   bool may_use(const Stream& stream);
   Record* pick_idle(const Stream& stream, std::uint64_t size, std::uint64_t capacity,
                     std::uint32_t pass);
@@ -240,7 +240,7 @@ class ResourceCore {
   void reap_on_the_way();
   void note_given_back();
   std::uint64_t given_back();
-  void leave_transit();
+  void leave_transit(std::uint64_t idle_bytes);
   Result<bool> wait_oldest();
   template <class Attempt>
   auto with_room(Attempt&& attempt, bool addresses_too = true) -> decltype(attempt());
@@ -307,7 +307,8 @@ class ResourceCore {
   RecordList pending_;  // retired, parked or being reaped; oldest first
   RecordList idle_;     // oldest first
   RecordsBySize idle_by_size_;
-  std::uint64_t cached_ = 0;  // bytes of idle_
+  std::uint64_t cached_ = 0;   // bytes of idle_
+  std::uint64_t leaving_ = 0;  // bytes of idle ranges off the list that may come back
   std::uint64_t charged_ = 0;
   std::uint64_t given_back_ = 0;  // ranges, or parts of them, whose memory went back
   std::uint64_t leaked_handle_bytes_ = 0;

@@ -134,7 +134,14 @@ bool ResourceCore::extend_ahead(const ExtendRequest& request) noexcept {
     if (rdma_dropped_) rdma = false;
   }
   bool refused = false;
-  Result<ChainRef> top = extend_in_place(request, rdma, &refused);
+  {
+    // In the range's own addresses only: others are for those who need them.
+    const Lock lock(mutex_);
+    if (!room_behind(*request.last, request.add, &refused)) return false;
+  }
+  refused = false;
+  Result<ChainRef> top =
+      add_chunks(*request.last->reservation, request.last->end(), request, rdma, &refused);
   if (!top) {
     const Error& error = top.error();
     if (!refused && error.code == ErrorCode::kDriver)

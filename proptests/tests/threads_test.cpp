@@ -218,6 +218,8 @@ TEST(Threads, WhatNothingOrdersIsFoundThoughTheOrderWasGood) {
       threads_of("resource r vmm\nthread t1 {\n  collect r\n}\nthread t2 {\n  trim r 0\n}\n");
   for (const bool locked : {true, false}) {
     RunOptions options;
+    options.checking = Checking::kNone;  // it keeps no figures
+    options.finish = false;
     options.target = [locked](const TargetContext& context,
                               const TargetOptions&) -> Result<std::unique_ptr<TargetResource>> {
       return std::unique_ptr<TargetResource>(std::make_unique<HandedOver>(context, locked));

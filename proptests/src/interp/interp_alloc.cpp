@@ -1,6 +1,7 @@
 // Operations on buffers: allocate, grow, resize, shrink, close, drop, suspend, sharing, moving.
 #include <algorithm>
 
+#include "../sched/host_order.hpp"
 #include "args.hpp"
 #include "order.hpp"
 #include "promise.hpp"
@@ -48,31 +49,36 @@ bool commits_ahead(const BufferObject& buffer) {
 }
 
 /// The physical allocations that the buffer maps, and what lies behind without a gap.
-std::vector<std::uint64_t> allocations_of(World& world, const BufferObject& buffer) {
+std::vector<model::MappingView> mappings_of(World& world, const BufferObject& buffer) {
   constexpr std::uint64_t kFar = std::uint64_t{1} << 40;
-  std::vector<std::uint64_t> numbers;
+  std::vector<model::MappingView> found;
   std::uint64_t end = buffer.buffer->ptr().value;
   for (const auto& mapping : world.oracle().mappings_in(end, kFar)) {
     if (mapping.base > end) break;
     end = mapping.base + mapping.size;
-    numbers.push_back(mapping.allocation);
+    found.push_back(mapping);
   }
-  return numbers;
+  return found;
 }
 
-/// Chunks of the buffer that nobody has met yet were made just now, with that access.
+/// Chunks of the buffer that nobody has met yet were made just now, with that access; a worker
+/// knows of no options but the resource's.
 void note_chunks(World& world, const BufferObject& buffer, const std::vector<AccessEntry>& access) {
   if (!commits_ahead(buffer)) return;
-  for (const std::uint64_t number : allocations_of(world, buffer))
-    world.chunks.try_emplace(number, ChunkFacts{{}, access, buffer.resource.get()});
+  for (const model::MappingView& mapping : mappings_of(world, buffer)) {
+    const bool by_worker = world.threaded && world.threaded->is_of_worker(mapping.base);
+    world.chunks.try_emplace(
+        mapping.allocation,
+        ChunkFacts{{}, by_worker ? buffer.resource->access : access, buffer.resource.get()});
+  }
 }
 
 /// What is known of the buffer's chunks, for when it has other ones.
 std::vector<ChunkFacts> facts_of(World& world, const BufferObject& buffer) {
   std::vector<ChunkFacts> facts;
   if (!commits_ahead(buffer)) return facts;
-  for (const std::uint64_t number : allocations_of(world, buffer)) {
-    const auto found = world.chunks.find(number);
+  for (const model::MappingView& mapping : mappings_of(world, buffer)) {
+    const auto found = world.chunks.find(mapping.allocation);
     if (found == world.chunks.end()) break;
     facts.push_back({{}, found->second.access, found->second.resource});
   }
@@ -380,10 +386,10 @@ Reply do_resume(World& world, const Statement& s) {
   if (!status) return Reply::of(status);
   for (BufferObject* buffer : buffers) {
     buffer->suspended = buffer->buffer->is_suspended();
-    const std::vector<std::uint64_t> now =
-        buffer->put_away.empty() ? std::vector<std::uint64_t>() : allocations_of(world, *buffer);
+    if (buffer->put_away.empty()) continue;
+    const std::vector<model::MappingView> now = mappings_of(world, *buffer);
     for (std::size_t i = 0; i < std::min(now.size(), buffer->put_away.size()); ++i)
-      world.chunks.try_emplace(now[i], buffer->put_away[i]);
+      world.chunks.try_emplace(now[i].allocation, buffer->put_away[i]);
   }
   return Reply::ok();
 }

@@ -97,6 +97,24 @@ std::optional<std::pair<EventHandle, Clock>> record_marker(World& world,
   return std::pair{event, world.timeline.settle(stream.lane)};
 }
 
+namespace {
+
+/// Calls act(event, clock) with an event behind each piece of work on these bytes that is wanted.
+/// The list is taken as it is now: where the host waits, another thread may add to it.
+template <class Wanted, class Act>
+void with_markers(World& world, const std::vector<Segment>& segments, Wanted&& wanted, Act&& act) {
+  for (const Segment& segment : segments) {
+    const std::vector<Stamp> uses = segment.extent->uses();
+    for (const Stamp& use : uses) {
+      if (use.lane == kHostLane || !wanted(use)) continue;
+      if (!with_marker(world, use.lane, act))
+        world.misused = true;  // nothing can be put in between
+    }
+  }
+}
+
+}  // namespace
+
 DriverStatus order_before_release(World& world, const std::vector<Segment>& segments,
                                   const StreamObject& stream, Lane lane) {
   const bool gone = stream.lane != lane;
@@ -104,44 +122,36 @@ DriverStatus order_before_release(World& world, const std::vector<Segment>& segm
   const bool on_host = gone || world.is_capturing(stream.lane);
   DriverStatus status = DriverStatus::kSuccess;
   std::vector<Lane> done;
-  for (const Segment& segment : segments) {
-    for (const Stamp& use : segment.extent->uses()) {
-      if ((use.lane == stream.lane && !gone) || use.lane == kHostLane) continue;
-      if (std::find(done.begin(), done.end(), use.lane) != done.end()) continue;
-      const Clock known = on_host ? world.timeline.host() : world.timeline.queued(stream.lane);
-      if (known.covers(use)) continue;
-      if (world.is_capturing(use.lane) && world.tails.count(use.lane) == 0) {
-        world.misused = true;  // nothing stands for the work before the capture
-        continue;
-      }
-      done.push_back(use.lane);
-      const bool marked = with_marker(world, use.lane, [&](EventHandle event, const Clock& clock) {
-        if (!on_host && wait_for(world, stream, event, clock)) return;
-        // Nothing can be put in front of that stream: the host waits.
-        if (status == DriverStatus::kSuccess) {
-          status = host_waits(world, event, clock);
-        }
-      });
-      if (!marked) world.misused = true;  // nothing can be put in between
+  const auto is_open = [&](const Stamp& use) {
+    if (use.lane == stream.lane && !gone) return false;
+    if (std::find(done.begin(), done.end(), use.lane) != done.end()) return false;
+    const Clock known = on_host ? world.timeline.host() : world.timeline.queued(stream.lane);
+    if (known.covers(use)) return false;
+    if (world.is_capturing(use.lane) && world.tails.count(use.lane) == 0) {
+      world.misused = true;  // nothing stands for the work before the capture
+      return false;
     }
-  }
+    done.push_back(use.lane);
+    return true;
+  };
+  with_markers(world, segments, is_open, [&](EventHandle event, const Clock& clock) {
+    if (!on_host && wait_for(world, stream, event, clock)) return;
+    // Nothing can be put in front of that stream: the host waits.
+    if (status == DriverStatus::kSuccess) status = host_waits(world, event, clock);
+  });
   return status;
 }
 
 DriverStatus settle_on_host(World& world, const std::vector<Segment>& segments,
                             std::int32_t device) {
   DriverStatus status = DriverStatus::kSuccess;
-  for (const Segment& segment : segments) {
-    const std::vector<Stamp> uses = segment.extent->uses();
-    for (const Stamp& use : uses) {
-      if (use.lane == kHostLane || world.timeline.device(use.lane) != device) continue;
-      if (world.timeline.host().covers(use) || status != DriverStatus::kSuccess) continue;
-      const bool marked = with_marker(world, use.lane, [&](EventHandle event, const Clock& clock) {
-        status = host_waits(world, event, clock);
-      });
-      if (!marked) world.misused = true;
-    }
-  }
+  const auto is_open = [&](const Stamp& use) {
+    return world.timeline.device(use.lane) == device && !world.timeline.host().covers(use) &&
+           status == DriverStatus::kSuccess;
+  };
+  with_markers(world, segments, is_open, [&](EventHandle event, const Clock& clock) {
+    status = host_waits(world, event, clock);
+  });
   return status;
 }
 

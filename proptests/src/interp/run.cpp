@@ -1,8 +1,6 @@
 // The loop of a run: needs, order of threads, repeats, what each reply means for the run.
 #include <algorithm>
 #include <deque>
-#include <memory>
-#include <mutex>
 
 #include <granule/prop/rng.hpp>
 #include <granule/prop/text.hpp>
@@ -221,10 +219,8 @@ class Runner {
     const bool alone = claim.is_alone();
     const bool quiet = claim.is_quiet();
     const PinScope pinned(world_);
-    if (!alone) {
-      forget_foreseen(before);
-      world_.visible.clear();
-    }
+    if (!alone) forget_foreseen(before);
+    if (!alone || !quiet) world_.visible.clear();
     if (reply.kind == Reply::Kind::kWouldBlock && alone) {
       tap.restore(counts);
       if (faults) world_.faults->restore(*faults);
@@ -241,7 +237,7 @@ class Runner {
     if (stopped_ || diverged() || judge(s, reply) || judge_findings(s) || judge_threads(s, reply))
       return;
     if (reply.kind == Reply::Kind::kSkipped) return;
-    if (world_.sticky) return check_after_loss(watched);
+    if (world_.sticky) return check_after_loss(watched && quiet);
     if (auto failure = check_landings(world_, false)) return fail(std::move(*failure));
     if (!watched) return;
     auto failure = check_outcome(world_, s, reply, before);
@@ -570,79 +566,10 @@ RunReport run_in(World& world) {
   return std::move(world.report);
 }
 
-/// A world whose threads got stuck in the middle of something: nothing of it can be given back. It
-/// stays reachable, so that a leak checker sees that this is meant.
-void abandon(std::unique_ptr<World> world) {
-  static std::mutex mutex;
-  static std::vector<std::unique_ptr<World>>& abandoned = *new std::vector<std::unique_ptr<World>>;
-  const std::lock_guard lock(mutex);
-  abandoned.push_back(std::move(world));
-}
-
-void fail_stuck(RunReport& report, const Program& program, std::size_t statement,
-                const sched::ThreadFinding& stuck) {
-  Failure failure;
-  failure.kind = Failure::Kind::kThreads;
-  failure.statement = statement;
-  if (statement < program.statements.size())
-    failure.line = program.statements[statement].line.number;
-  failure.signature = stuck.signature;
-  failure.message = stuck.message;
-  report.status = RunStatus::kFailed;
-  report.failure = std::move(failure);
-}
-
-void note_stuck(World& world, const sched::ThreadFinding& stuck) {
-  if (world.options.inspect) world.options.inspect(world);
-  if (world.report.status != RunStatus::kFailed)
-    fail_stuck(world.report, world.program, world.statement, stuck);
-}
-
-/// On fibres of this thread, which a policy chooses between.
-RunReport run_scheduled(const Program& program, const RunOptions& options) {
-  std::vector<ThreadChoice> choices;
-  // A stuck world may keep what it was made over.
-  auto scheduler = std::make_unique<sched::Scheduler>(
-      sched::make_policy(options.interleave, options.thread_seed, choices));
-  std::unique_ptr<World> world;
-  std::unique_ptr<ThreadLuggage> luggage;
-  RunReport report;
-  const ThreadMarks marks = exchange_thread_marks({});
-  try {
-    scheduler->run([&] {
-      world = std::make_unique<World>(program, options, scheduler.get());
-      luggage = std::make_unique<ThreadLuggage>(*world);
-      scheduler->on_change = [&](sched::ThreadIndex from, sched::ThreadIndex to) {
-        luggage->change(from, to);
-      };
-      report = run_in(*world);
-      world.reset();
-    });
-  } catch (...) {
-    exchange_thread_marks(marks);
-    if (world) abandon(std::move(world));
-    scheduler.release();  // NOLINT(bugprone-unused-return-value): the world's objects know it
-    throw;
-  }
-  exchange_thread_marks(marks);
-  if (scheduler->is_stuck()) {
-    if (world) {
-      note_stuck(*world, scheduler->stuck());
-      report = std::move(world->report);
-      abandon(std::move(world));
-    } else if (report.status != RunStatus::kFailed) {
-      fail_stuck(report, program, program.statements.size(), scheduler->stuck());
-    }
-    scheduler.release();  // NOLINT(bugprone-unused-return-value)
-  }
-  report.choices = std::move(choices);
-  return report;
-}
-
 }  // namespace
 
 RunReport run(const Program& program, const RunOptions& options) {
-  if (needs_scheduler(program, options)) return run_scheduled(program, options);
+  if (needs_scheduler(program, options)) return run_scheduled(program, options, run_in);
   World world(program, options);
   return run_in(world);
 }

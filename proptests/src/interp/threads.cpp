@@ -131,8 +131,8 @@ bool ClaimScope::is_alone() const {
 
 bool ClaimScope::is_quiet() const {
   if (!world_.scheduler) return true;
-  if (world_.scheduler->others_busy() == 0) world_.scheduler->settle();
-  return world_.scheduler->others_busy() == 0 && world_.scheduler->library_rests();
+  return world_.scheduler->others_busy() == 0 && world_.scheduler->may_settle() &&
+         world_.scheduler->others_busy() == 0;
 }
 
 PinScope::PinScope(World& world) : world_(world) {

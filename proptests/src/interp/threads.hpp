@@ -69,5 +69,9 @@ class ThreadLuggage {
 
 /// True if the program has to run under a scheduler.
 bool needs_scheduler(const Program& program, const RunOptions& options);
+/// Runs a program on fibres of this thread, which a policy chooses between: run_in(world) on the
+/// first of them. Threads that get stuck are a failure of the run.
+RunReport run_scheduled(const Program& program, const RunOptions& options,
+                        RunReport (*run_in)(World& world));
 
 }  // namespace granule::prop

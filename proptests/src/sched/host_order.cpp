@@ -178,6 +178,12 @@ void HostOrder::expect_known(std::uint64_t base, std::uint64_t size) {
   }
 }
 
+void ThreadedBackend::learn_worker(const Call& call) {
+  const auto* map = std::get_if<MemMap>(&call);
+  if (map && scheduler_.is_of_library(scheduler_.current())) of_worker_.insert(map->ptr.value);
+  if (const auto* unmap = std::get_if<MemUnmap>(&call)) of_worker_.erase(unmap->ptr.value);
+}
+
 DriverStatus ThreadedBackend::execute(Call& call) noexcept {
   DriverStatus status = inner_.execute(call);
   while (status == DriverStatus::kWouldBlock && scheduler_.await_driver())
@@ -185,7 +191,9 @@ DriverStatus ThreadedBackend::execute(Call& call) noexcept {
   const bool of_library = current_origin() == CallOrigin::kLibrary;
   if (status == DriverStatus::kWouldBlock) return status;
   if (!of_library) scheduler_.driver_moved();
-  if (status == DriverStatus::kSuccess) order_.learn(call, of_library);
+  if (status != DriverStatus::kSuccess) return status;
+  order_.learn(call, of_library);
+  learn_worker(call);
   return status;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 
 #include <granule/backend_api/backend.hpp>
 #include <granule/backend_api/call.hpp>
@@ -61,11 +62,16 @@ class ThreadedBackend final : public Backend {
       : inner_(inner), scheduler_(scheduler), order_(scheduler) {}
   DriverStatus execute(Call& call) noexcept override;
   HostOrder& order() { return order_; }
+  /// Something is mapped at that address, by a thread of the library's own.
+  bool is_of_worker(std::uint64_t base) const { return of_worker_.count(base) != 0; }
 
  private:
+  void learn_worker(const Call& call);
+
   Backend& inner_;
   Scheduler& scheduler_;
   HostOrder order_;
+  std::set<std::uint64_t> of_worker_;
 };
 
 }  // namespace granule::prop::sched

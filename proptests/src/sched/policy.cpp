@@ -20,6 +20,7 @@ class Statements final : public Policy {
     return crossing.ready[0];
   }
   bool expires() override { return false; }
+  bool rests() override { return true; }
 
  private:
   bool in_turn_;
@@ -38,6 +39,7 @@ class Random final : public Policy {
     return crossing.ready[rng_.below(crossing.ready.size())];
   }
   bool expires() override { return rng_.chance(1, 8); }
+  bool rests() override { return rng_.chance(1, 2); }
 
  private:
   Rng rng_;
@@ -63,6 +65,7 @@ class Priorities final : public Policy {
     return best;
   }
   bool expires() override { return rng_.chance(1, 16); }
+  bool rests() override { return rng_.chance(1, 2); }
 
  private:
   std::int64_t& level(ThreadIndex thread) {
@@ -87,6 +90,10 @@ class Told final : public Policy {
     return in_order(crossing, std::min(wanted, crossing.ready.size() - 1));
   }
   bool expires() override { return false; }
+  bool rests() override {
+    const std::size_t number = next_++;
+    return number >= taken_.size() || taken_[number] == 0;
+  }
 
  private:
   /// Number 0 is the thread that goes on without a pre-emption.
@@ -122,6 +129,11 @@ class Noted final : public Policy {
     return chosen;
   }
   bool expires() override { return inner_->expires(); }
+  bool rests() override {
+    const bool rest = inner_->rests();
+    choices_.push_back({2, static_cast<std::uint16_t>(rest ? 0 : 1), true});
+    return rest;
+  }
 
  private:
   std::unique_ptr<Policy> inner_;

@@ -33,6 +33,8 @@ class Policy {
   virtual ThreadIndex choose(const Crossing& crossing) = 0;
   /// Whether a wait that has a deadline ends now although other threads could run.
   virtual bool expires() = 0;
+  /// Whether the library's own threads are let come to rest before a statement counts as ended.
+  virtual bool rests() = 0;
 };
 
 /// What was chosen at the crossings so far is added to `choices`, which outlives the policy.

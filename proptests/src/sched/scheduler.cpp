@@ -92,6 +92,11 @@ bool Scheduler::library_rests() const {
   });
 }
 
+bool Scheduler::may_settle() {
+  if (!library_rests() && policy_->rests()) settle();
+  return library_rests();
+}
+
 void Scheduler::settle() {
   if (library_rests()) return;
   threads_[current_].state = State::kSettle;
@@ -252,6 +257,14 @@ bool Scheduler::conflicts(const NameClaim& claim, ThreadIndex thread) const {
   return false;
 }
 
+// A statement that runs alone comes behind all others, and they behind it: a name of its own.
+template <class Visitor>
+void Scheduler::for_each_claimed(const NameClaim& claim, Visitor&& visit) {
+  visit("", claim.alone);
+  for (const std::string& name : claim.reads) visit(name, false);
+  for (const std::string& name : claim.changes) visit(name, true);
+}
+
 void Scheduler::take(NameClaim claim) {
   Thread& self = threads_[current_];
   self.claim = std::move(claim);
@@ -261,13 +274,21 @@ void Scheduler::take(NameClaim claim) {
   }
   self.busy = true;
   ++claims_;
-  self.clock.join(names_);
+  for_each_claimed(self.claim, [&](const std::string& name, bool changes) {
+    const auto known = names_.find(name);
+    if (known == names_.end()) return;
+    self.clock.join(known->second.changers);
+    if (changes) self.clock.join(known->second.readers);
+  });
 }
 
 void Scheduler::give_back() {
   Thread& self = threads_[current_];
   self.busy = false;
-  names_.join(self.clock);
+  for_each_claimed(self.claim, [&](const std::string& name, bool changes) {
+    NameClocks& clocks = names_[name];
+    (changes ? clocks.changers : clocks.readers).join(self.clock);
+  });
   self.clock.tick(current_);
   cross(true);
 }
@@ -296,7 +317,7 @@ void Scheduler::acquire(const void* mutex) {
   }
   Mutex& taken = mutex_of(mutex);
   taken.owner = current_;
-  threads_[current_].clock.join(taken.clock);
+  if (!pinned_) threads_[current_].clock.join(taken.clock);
 }
 
 void Scheduler::hand_back(const void* mutex) {
@@ -304,6 +325,7 @@ void Scheduler::hand_back(const void* mutex) {
   if (held.owner != current_)
     find("threads foreign unlock", "a lock is given back by a thread that does not hold it");
   held.owner.reset();
+  if (pinned_) return;
   Thread& self = threads_[current_];
   held.clock.join(self.clock);
   self.clock.tick(current_);

@@ -7,6 +7,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,7 +60,8 @@ class Scheduler final : public SyncHooks {
 
   /// A crossing: another thread may be made to run.
   void cross(bool between_statements = false);
-  /// While true nobody is made to give way: what a harness looks at stays as it is.
+  /// While true nobody is made to give way, and locks order nothing: what a harness looks at stays
+  /// as it is, and its looking is no synchronisation of the library's.
   void pin(bool on) { pinned_ = on; }
   /// The present thread's driver call would block. True: try it again; false: it cannot end.
   bool await_driver();
@@ -77,6 +79,9 @@ class Scheduler final : public SyncHooks {
   /// Lets the library's own threads go on until each of them waits. Finished threads count.
   void settle();
   bool library_rests() const;
+  bool is_of_library(ThreadIndex thread) const { return threads_[thread].of_library; }
+  /// As settle, if the policy says so. True if they rest.
+  bool may_settle();
   /// How often one of the library's own threads was made to run.
   std::uint64_t library_turns() const { return library_turns_; }
 
@@ -144,6 +149,8 @@ class Scheduler final : public SyncHooks {
   bool wake_somebody();
   void block();
   void change_to(ThreadIndex next);
+  template <class Visitor>
+  static void for_each_claimed(const NameClaim& claim, Visitor&& visit);
   void give_up(std::string signature, const std::string& message);
   [[noreturn]] void leave();
   std::string who_waits() const;
@@ -156,7 +163,12 @@ class Scheduler final : public SyncHooks {
   ThreadIndex current_ = 0;
   std::vector<ThreadIndex> ready_;  // scratch of gather
   std::vector<Mutex> mutexes_;      // in order of first use
-  HostClock names_;                 // what whoever gave a claim back knew
+  /// What those knew that read or changed a name: the program's own order between its threads.
+  struct NameClocks {
+    HostClock readers;
+    HostClock changers;
+  };
+  std::map<std::string, NameClocks, std::less<>> names_;
   std::uint64_t now_ns_ = 1;
   std::uint64_t driver_moves_ = 0;
   std::uint64_t crossings_ = 0;

@@ -79,13 +79,12 @@ plant(chunks "    status = driver_.vmm(release);"
 # 10: a stream is announced as gone while an idle range behind it is on its way to a buffer.
 plant(pending "while (in_transit_ != 0)" "while (RACE != 10 && in_transit_ != 0)")
 # 11: room in the cache is made under one lock and taken under another.
-plant(cache "  for (;;) {
-    std::uint64_t keep = 0;" "  bool made_room = false;
-  for (;;) {
-    std::uint64_t keep = 0;")
-plant(cache "if (cached_ <= keep) {" "if (cached_ <= keep || (RACE == 11 && made_room)) {")
-plant(cache "if (Status room = evict_to(keep); !room) return false;"
-      "if (Status room = evict_to(keep); !room) return false;
+plant(cache "bool ResourceCore::keep_idle(Record* record) {"
+      "bool ResourceCore::keep_idle(Record* record) {
+  bool made_room = false;")
+plant(cache "if (cached_ + leaving_ <= " "if ((RACE == 11 && made_room) || cached_ + leaving_ <= ")
+plant(cache "if (!room.ok() || !*room) return false;"
+      "if (!room.ok() || !*room) return false;
     made_room = true;")
 # 12: the worker does not ask whether somebody is at work on the buffer, nor is it waited for.
 plant(worker "if (record.at_work != 0 ||" "if ((RACE != 12 && record.at_work != 0) ||")
