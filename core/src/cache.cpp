@@ -10,7 +10,6 @@ namespace granule::detail {
 
 // With mutex_ held.
 void ResourceCore::enlist_idle(Record& record) {
-  record.state = RecordState::kIdle;
   idle_.push_back(record);
   idle_by_size_.insert(record);
   cached_ += record.size;
@@ -59,7 +58,6 @@ Status ResourceCore::evict_to(std::uint64_t keep) {
       if (cached_ <= keep || idle_.empty()) return {};
       oldest = &idle_.front();
       delist_idle(*oldest);
-      oldest->state = RecordState::kOpen;
       open_.push_back(*oldest);  // where end() expects a record
     }
     bool skipped = false;
@@ -153,7 +151,6 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
   }
   if (!ordered) settle_on(*record, stream);
   show(*record, size);
-  record->state = RecordState::kOpen;
   record->has_history = true;
   return record;
 }

@@ -191,16 +191,15 @@ Status ResourceCore::drop(Record*& record, bool may_stay) {
   bool skipped = holds_nothing(*record);
   if (!skipped) {
     Result<CaptureVerdict> verdict = capture_verdict(*record);
-    if (!ordered.ok()) {
-      skipped = false;
-    } else if (!verdict) {
+    if (ordered.ok() && !verdict) {
       ordered = verdict.error();
-    } else if (*verdict != CaptureVerdict::kClear) {
+    } else if (ordered.ok() && *verdict != CaptureVerdict::kClear) {
       ordered = make_error(ErrorCode::kCapturing, "a capture would be disturbed");
-    } else if (keep_idle(record)) {
-      record = nullptr;
-      return {};
-    } else {
+    } else if (ordered.ok()) {
+      if (keep_idle(record)) {
+        record = nullptr;
+        return {};
+      }
       ordered = order_release(*record, &skipped);
     }
     if (!ordered.ok()) {

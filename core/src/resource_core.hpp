@@ -275,7 +275,6 @@ class ResourceCore {
   std::uint64_t leaked_handle_bytes_ = 0;
   std::uint64_t leaked_handles_ = 0;
   std::uint64_t leaked_reservations_ = 0;
-  std::uint64_t leaked_reserved_ = 0;
   std::uint32_t walk_ = 0;   // number of the last walk that marks chunks
   std::uint32_t grant_ = 0;  // number of the last grant
   bool granting_ = false;
