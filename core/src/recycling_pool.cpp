@@ -21,6 +21,8 @@ class RecyclerCore final : public PoolCore {
     return held_;
   }
 
+  std::uint64_t total = 0;  // bytes of the device; 0: unknown
+
  private:
   using BySize = intrusive::multiset<PoolRecord, intrusive::key_of_value<PoolRecordBySize>,
                                      intrusive::constant_time_size<false>>;
@@ -88,7 +90,16 @@ PoolRecord* RecyclerCore::take(const Stream& stream, std::uint64_t size) {
   return done ? other : nullptr;
 }
 
+// A request that cannot succeed is not made: the driver may wait for every stream on its way to the
+// refusal, held ones included.
 Result<DevicePtr> RecyclerCore::fresh(const Stream&, std::uint64_t size) {
+  if (total != 0 && size > total) {
+    Error error = make_error(ErrorCode::kOutOfMemory, "more than the device has");
+    error.exhausted = Exhausted::kDevice;
+    error.wanted = size;
+    error.available = total;
+    return error;
+  }
   {
     const Lock lock(mutex_);
     if (size > options_.limit - held_) {
@@ -236,6 +247,8 @@ Result<RecyclingPool> RecyclingPool::create(Backend& backend, const RecyclerOpti
   auto* core =
       detail::make_pool_core<detail::RecyclerCore>(environment, backend, options, environment);
   if (!core) return detail::host_memory_error(sizeof(detail::RecyclerCore));
+  DeviceTotalMem total{options.device, 0};
+  if (backend.run(total) == DriverStatus::kSuccess) core->total = total.total;
   return RecyclingPool(core);
 }
 

@@ -40,44 +40,41 @@ class StreamPoolCore final : public PoolCore {
 
 namespace {
 
-// Pool calls on a stream in relaxed capture mode, with the context that a default stream needs.
+// A pool call in relaxed capture mode: in any other, a capture would refuse it and be invalidated,
+// reads of a pool's figures included.
 template <class C>
-Status on_stream_call(const Driver& driver, const Stream& stream, C& call) {
+Status pool_call(const Driver& driver, C& call) {
   const RelaxedScope relaxed(driver);
   if (!relaxed.status().ok()) return relaxed.status();
-  std::optional<ContextScope> scope;
-  if (stream.kind() != StreamKind::kCreated) {
-    scope.emplace(driver, stream);
-    if (!scope->status().ok()) return scope->status();
-  }
   const DriverStatus status = driver.call(call);
   if (status == DriverStatus::kSuccess) return {};
   return driver_error(status, kind_of<C>);
+}
+
+// One on a stream, with the context that a default stream needs.
+template <class C>
+Status on_stream_call(const Driver& driver, const Stream& stream, C& call) {
+  if (stream.kind() == StreamKind::kCreated) return pool_call(driver, call);
+  const ContextScope scope(driver, stream);
+  return scope.status().ok() ? pool_call(driver, call) : scope.status();
 }
 
 }  // namespace
 
 Result<std::uint64_t> StreamPoolCore::get(PoolAttribute attribute) const {
   MemPoolGetAttribute call{pool_, attribute, 0};
-  const DriverStatus status = driver_.call(call);
-  if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<MemPoolGetAttribute>);
+  if (Status got = pool_call(driver_, call); !got) return got.error();
   return call.value;
 }
 
 Status StreamPoolCore::set(PoolAttribute attribute, std::uint64_t value) {
   MemPoolSetAttribute call{pool_, attribute, value};
-  const DriverStatus status = driver_.call(call);
-  if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<MemPoolSetAttribute>);
-  return {};
+  return pool_call(driver_, call);
 }
 
 Status StreamPoolCore::trim(std::uint64_t keep) {
-  const RelaxedScope relaxed(driver_);
-  if (!relaxed.status().ok()) return relaxed.status();
   MemPoolTrimTo call{pool_, keep};
-  const DriverStatus status = driver_.call(call);
-  if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<MemPoolTrimTo>);
-  return {};
+  return pool_call(driver_, call);
 }
 
 Status StreamPoolCore::open_default() {
@@ -103,8 +100,7 @@ Status StreamPoolCore::open() {
   MemPoolCreate call;
   call.properties.location = device_location(options_.device);
   call.max_size = options_.max_size;
-  const DriverStatus status = driver_.call(call);
-  if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<MemPoolCreate>);
+  if (Status made = pool_call(driver_, call); !made) return made;
   pool_ = call.pool;
   // A failure leaves a pool that the destructor gives back.
   return set(PoolAttribute::kReleaseThreshold, options_.threshold);
@@ -131,9 +127,7 @@ void StreamPoolCore::shut_down() noexcept {
     return;
   }
   MemPoolDestroy call{pool_};
-  const DriverStatus status = driver_.call(call);
-  if (status != DriverStatus::kSuccess)
-    report(FailureKind::kReleaseFailed, driver_error(status, kind_of<MemPoolDestroy>), {}, 0);
+  report_failed(pool_call(driver_, call));
 }
 
 Result<DevicePtr> StreamPoolCore::allocate(const Stream& stream, std::uint64_t size) {
@@ -211,8 +205,7 @@ Status StreamPoolCore::set_peer_access(DeviceId peer, Access access) {
   }
   MemPoolSetAccess call{pool_, {}};
   call.access.push({device_location(peer), access});
-  const DriverStatus status = driver_.call(call);
-  if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<MemPoolSetAccess>);
+  if (Status granted = pool_call(driver_, call); !granted) return granted;
   const Lock lock(mutex_);
   const std::uint32_t bit = 1u << peer.value;
   peers_ = access == Access::kNone ? peers_ & ~bit : peers_ | bit;

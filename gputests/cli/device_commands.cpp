@@ -101,6 +101,7 @@ int check(const DeviceCheck& work) {
   options.out = work.out;
   options.shrink_time = work.shrink_time;
   options.failures = work.campaign.failures;
+  if (work.target != "core") options.replay_flags = " --target " + work.target;
   const auto end = std::chrono::steady_clock::now() + work.campaign.time;
   options.stop = [end] { return std::chrono::steady_clock::now() >= end; };
   gpu::watch_interrupts();
@@ -110,7 +111,7 @@ int check(const DeviceCheck& work) {
   const auto campaign = std::make_shared<const prop::CampaignOptions>(work.campaign);
   gpu::Session::How how;
   how.batch = kBatch;
-  how.model_first = !work.planted;
+  how.model_first = work.target == "core";
   how.shrink = true;
   std::uint64_t index = campaign->first + campaign->shard;
   std::uint64_t made = 0;

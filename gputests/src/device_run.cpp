@@ -184,7 +184,9 @@ class Runner {
 
   /// Whether the device is as the first program found it.
   bool usable() {
-    if (!options_.cuda || !context_.empty()) return true;
+    if (!options_.cuda) return true;
+    backend_->open_all_gates();  // a stream that stays held holds up what comes later
+    if (!context_.empty()) return true;
     model::Config now = config_;
     measure_free(*backend_, now);
     constexpr std::uint64_t kOwn = std::uint64_t{64} << 20;

@@ -155,6 +155,11 @@ bool Follower::may_be_undefined(const Call& call) const {
 bool Follower::withhold(Call& call, DriverStatus& status) {
   Call asked = renamed_inputs(names_, call);
   bool stop = model::would_block(oracle_, thread_, asked);
+  // Measured: where streams were destroyed before, a cuMemAlloc that cannot succeed waits for all
+  // streams, held ones included, for what the driver could give back.
+  const auto* alloc = std::get_if<MemAlloc>(&call);
+  if (alloc != nullptr && !live_[ObjectKind::kNone].empty() && alloc->size > most_free())
+    stop = true;
   if (!stop && may_be_undefined(call)) {
     model::DriverState copy = oracle_;
     Call tried = asked;
@@ -169,7 +174,8 @@ bool Follower::withhold(Call& call, DriverStatus& status) {
 void Follower::follow(const Call& device, DriverStatus status, const Call& asked,
                       model::ThreadId thread) {
   const bool refused = status == DriverStatus::kInvalidValue || status == DriverStatus::kUnknown;
-  if (refused && sticks_out(oracle_, asked)) {
+  if ((refused && sticks_out(oracle_, asked)) ||
+      (status == DriverStatus::kOutOfMemory && may_be_short(asked))) {
     ++followed_;
     return;
   }
@@ -203,6 +209,8 @@ void Follower::follow(const Call& device, DriverStatus status, const Call& asked
   if (!tried.field.empty()) record(device, status, tried, thread);
   if (status == DriverStatus::kSuccess && tried.status == DriverStatus::kSuccess)
     settle(device, tried, thread);
+  if (status == DriverStatus::kOutOfMemory && pool_in_use_ != 0)
+    refused_pools_.insert(pool_in_use_);
   pool_in_use_ = 0;
   reserved_.reset();
 }
@@ -296,6 +304,27 @@ void Follower::compare_free(std::int32_t device, std::uint64_t free) {
   found.model =
       "expects " + std::to_string(wanted) + " bytes (difference " + std::to_string(less) + ")";
   report(found);
+}
+
+std::uint64_t Follower::most_free() const {
+  std::uint64_t most = 0;
+  for (std::size_t i = 0; i < oracle_.config().devices.size(); ++i)
+    most = std::max(most, oracle_.free_bytes(static_cast<std::int32_t>(i)));
+  return most;
+}
+
+// What the model has no figures for: the memory of the host, the driver's own on a full device, and
+// addresses beside what else the process has mapped.
+bool Follower::may_be_short(const Call& call) const {
+  constexpr std::uint64_t kMuchAddress = std::uint64_t{1} << 36;
+  if (const auto* create = std::get_if<MemCreate>(&call))
+    return create->properties.location.type != LocationType::kDevice;
+  if (const auto* reserve = std::get_if<MemAddressReserve>(&call))
+    return reserve->size >= kMuchAddress;
+  if (memory_asked(call) != 0) return false;
+  for (std::size_t i = 0; i < oracle_.config().devices.size(); ++i)
+    if (oracle_.free_bytes(static_cast<std::int32_t>(i)) < kSlack) return true;
+  return false;
 }
 
 std::vector<Divergence> Follower::take_divergences() {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -115,6 +116,8 @@ class Follower final : public Backend {
   void settle(const Call& device, const Try& tried, model::ThreadId thread);
   bool retry_grant(Try& tried, const Call& device, DriverStatus status, const Call& asked,
                    model::ThreadId thread, const model::DriverState& before);
+  std::uint64_t most_free() const;
+  bool may_be_short(const Call& call) const;
   void look_at_streams(const Call& call, model::ThreadId thread);
   void look_at_pool(const Call& device, bool unsettled);
   std::uint64_t oracle_reserved(model::ThreadId thread);
@@ -140,8 +143,9 @@ class Follower final : public Backend {
   bool look_at_streams_ = false;
   std::vector<StreamHandle> done_;  // seen before the call in progress
   std::vector<Look> looks_;
-  std::uint32_t captures_ = 0;         // begun and not ended: no stream may be asked then
-  std::vector<StreamHandle> streams_;  // the oracle's, live
+  std::uint32_t captures_ = 0;             // begun and not ended: nothing may be asked then
+  std::set<std::uint64_t> refused_pools_;  // oracle pools that refused a request
+  std::vector<StreamHandle> streams_;      // the oracle's, live
   std::deque<HostCall> host_calls_;
   std::vector<Divergence> divergences_;
   /// What the driver itself holds more (negative) or less of a device than at the start.

@@ -28,6 +28,7 @@ struct SessionOptions {
   std::string record;
   bool keep_going = false;
   std::string out;                      // folder for failing programs; empty: none are saved
+  std::string replay_flags;             // for the line that reproduces: " --target zoo:NAME"
   std::uint64_t failures = UINT64_MAX;  // ends after so many failing programs
   /// Also ends when this says so.
   std::function<bool()> stop;

@@ -54,7 +54,6 @@ Segment segment_at(State& state, std::uint64_t address, std::int32_t device, boo
     found.size = mapping->second.size;
     Allocation& allocation = allocation_of(state, mapping->second);
     found.access = mapping->second.access[static_cast<std::size_t>(device)];
-    found.copies = found.access;
     if (found.access == 0 && is_host(allocation.properties.location))
       found.copies = mapping->second.access[kHostSlot];
     found.contents = &allocation.contents;
@@ -70,7 +69,8 @@ Segment segment_at(State& state, std::uint64_t address, std::int32_t device, boo
     found.kind = MemoryKind::kPlain;
     found.base = plain->first;
     found.size = plain->second.size;
-    found.access = kReadWrite;
+    found.access = plain->second.device == device ? kReadWrite : 0;  // no peer is enabled
+    found.copies = kReadWrite;
     found.contents = &plain->second.contents;
     return found;
   }
@@ -117,8 +117,8 @@ RangeCheck check_range(State& state, std::uint64_t address, std::uint64_t size, 
       result.bad = at;
       return result;
     }
-    const bool by_cpu = copy && segment.kind == MemoryKind::kMapping;
-    if (((by_cpu ? segment.copies : segment.access) & needed) == 0 && result.allowed) {
+    const std::uint8_t has = copy ? segment.copies | segment.access : segment.access;
+    if ((has & needed) == 0 && result.allowed) {
       result.allowed = false;
       result.bad = at;
     }

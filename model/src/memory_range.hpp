@@ -16,7 +16,7 @@ struct Segment {
   std::uint64_t base = 0;   // where the object starts
   std::uint64_t size = 0;   // its bytes, as asked
   std::uint8_t access = 0;  // of the device that asked
-  std::uint8_t copies = 0;  // as copies have it: the CPU makes those of host memory without access
+  std::uint8_t copies = 0;  // what copies have beyond that: by the CPU, or from device to device
   Contents* contents = nullptr;
   std::uint64_t offset = 0;  // of `base` in the contents
   std::uint8_t* real = nullptr;

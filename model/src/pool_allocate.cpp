@@ -96,7 +96,6 @@ PoolGrant PoolState::allocate(PoolHandle handle, const PoolRequest& request, Poo
     if (pool->follow_events && world.follows(request.at.stream, freed)) return true;
     return pool->opportunistic && has_run(freed);
   };
-  const FreeMap::Usable any = [](const StreamPoint&) { return true; };
   const auto backed_fits = [&](const FreeMap::Usable& which) {
     return fits(backed_parts(pool->free.runs(which), pool->backed), *span);
   };
@@ -122,7 +121,9 @@ PoolGrant PoolState::allocate(PoolHandle handle, const PoolRequest& request, Poo
   }
   if (start && !grow(*pool, {*start, *start + *span}, world)) start.reset();
   PoolGrant grant;
-  if (!start && pool->internal_dependencies) start = choose(backed_fits(any), request.placement);
+  if (!start && pool->internal_dependencies)  // pending runs are not joined
+    start = choose(fits(backed_parts(pool->free.runs_of_one_stream(), pool->backed), *span),
+                   request.placement);
   if (!start) {
     shrink_to_threshold(*pool, world);
     return {DriverStatus::kOutOfMemory, {}, {}};

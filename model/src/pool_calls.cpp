@@ -201,19 +201,26 @@ DriverStatus device_pool(State& state, DeviceId device, bool current, PoolHandle
 
 }  // namespace
 
-DriverStatus run_call(State& state, ThreadId, MemPoolCreate& call) {
+DriverStatus run_call(State& state, ThreadId thread, MemPoolCreate& call) {
   const AllocationProperties& wanted = call.properties;
   if (wanted.type != 1 || !are_handle_types_for_pools(wanted.handle_types) ||
       !is_place_for_pools(state, wanted.location))
     return DriverStatus::kInvalidValue;
   if (wanted.location.type == LocationType::kDevice && !has_pools(state, wanted.location.id))
     return DriverStatus::kNotSupported;
+  const DriverStatus allowed = check_capture_allows(state, thread);
+  if (allowed != DriverStatus::kSuccess) return allowed;
   StateWorld world(state);
   call.pool = state.pools.create(wanted, call.max_size, world);
   return call.pool ? DriverStatus::kSuccess : DriverStatus::kOutOfMemory;
 }
 
-DriverStatus run_call(State& state, ThreadId, MemPoolDestroy& call) {
+// Measured: what is not an allocation or a free on a stream is forbidden while a capture is, reads
+// included.
+DriverStatus run_call(State& state, ThreadId thread, MemPoolDestroy& call) {
+  if (state.pools.find(call.pool) == nullptr) return DriverStatus::kInvalidValue;
+  const DriverStatus allowed = check_capture_allows(state, thread);
+  if (allowed != DriverStatus::kSuccess) return allowed;
   StateWorld world(state);
   return state.pools.destroy(call.pool, world);
 }
@@ -226,17 +233,25 @@ DriverStatus run_call(State& state, ThreadId thread, MemPoolTrimTo& call) {
   return state.pools.trim(call.pool, call.keep, world);
 }
 
-DriverStatus run_call(State& state, ThreadId, MemPoolSetAttribute& call) {
+DriverStatus run_call(State& state, ThreadId thread, MemPoolSetAttribute& call) {
+  if (state.pools.find(call.pool) == nullptr) return DriverStatus::kInvalidValue;
+  const DriverStatus allowed = check_capture_allows(state, thread);
+  if (allowed != DriverStatus::kSuccess) return allowed;
   return state.pools.set_attribute(call.pool, call.attribute, call.value);
 }
 
-DriverStatus run_call(State& state, ThreadId, MemPoolGetAttribute& call) {
+DriverStatus run_call(State& state, ThreadId thread, MemPoolGetAttribute& call) {
+  if (state.pools.find(call.pool) == nullptr) return DriverStatus::kInvalidValue;
+  const DriverStatus allowed = check_capture_allows(state, thread);
+  if (allowed != DriverStatus::kSuccess) return allowed;
   return state.pools.get_attribute(call.pool, call.attribute, call.value);
 }
 
-DriverStatus run_call(State& state, ThreadId, MemPoolSetAccess& call) {
+DriverStatus run_call(State& state, ThreadId thread, MemPoolSetAccess& call) {
   Pool* const pool = state.pools.find(call.pool);
   if (pool == nullptr) return DriverStatus::kInvalidValue;
+  const DriverStatus allowed = check_capture_allows(state, thread);
+  if (allowed != DriverStatus::kSuccess) return allowed;
   const DriverStatus judged = judge_access(state, *pool, call.access);
   if (judged != DriverStatus::kSuccess) return judged;
   for (const AccessEntry& entry : call.access)
@@ -244,9 +259,11 @@ DriverStatus run_call(State& state, ThreadId, MemPoolSetAccess& call) {
   return DriverStatus::kSuccess;
 }
 
-DriverStatus run_call(State& state, ThreadId, MemPoolGetAccess& call) {
+DriverStatus run_call(State& state, ThreadId thread, MemPoolGetAccess& call) {
   const Pool* const pool = state.pools.find(call.pool);
   if (pool == nullptr) return DriverStatus::kInvalidValue;
+  const DriverStatus allowed = check_capture_allows(state, thread);
+  if (allowed != DriverStatus::kSuccess) return allowed;
   switch (call.location.type) {
     case LocationType::kDevice:
       if (!is_device(state, call.location.id)) return DriverStatus::kInvalidValue;
@@ -294,11 +311,13 @@ DriverStatus run_call(State& state, ThreadId, DeviceGetMemPool& call) {
   return device_pool(state, call.device, true, call.pool);
 }
 
-DriverStatus run_call(State& state, ThreadId, DeviceSetMemPool& call) {
+DriverStatus run_call(State& state, ThreadId thread, DeviceSetMemPool& call) {
   if (!is_device(state, call.device.value)) return DriverStatus::kInvalidDevice;
   const Pool* const pool = state.pools.find(call.pool);
   if (pool == nullptr || pool->place() != device_location(call.device))
     return DriverStatus::kInvalidValue;
+  const DriverStatus allowed = check_capture_allows(state, thread);
+  if (allowed != DriverStatus::kSuccess) return allowed;
   state.pools.set_current(call.device, call.pool);
   return DriverStatus::kSuccess;
 }

@@ -145,6 +145,21 @@ bool FreeMap::all_free(Span span, const Usable& usable) const {
   return true;
 }
 
+std::vector<Span> FreeMap::runs_of_one_stream() const {
+  std::vector<Span> found;
+  std::uint64_t stream = 0;
+  for (const auto& [begin, extent] : extents_) {
+    if (!extent.freed) continue;
+    if (!found.empty() && found.back().end == begin && extent.freed->stream == stream) {
+      found.back().end = extent.end;
+    } else {
+      found.push_back({begin, extent.end});
+    }
+    stream = extent.freed->stream;
+  }
+  return found;
+}
+
 bool FreeMap::is_of_one_stream(Span span) const {
   auto it = std::prev(extents_.upper_bound(span.begin));
   const auto stream = [](const Extent& e) { return e.freed ? e.freed->stream : 0; };

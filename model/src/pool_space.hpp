@@ -70,6 +70,8 @@ class FreeMap {
   /// Maximal runs without a tag.
   std::vector<Span> clean_runs() const;
   bool all_free(Span span, const Usable& usable) const;
+  /// Maximal runs of bytes with the tags of one stream, ascending.
+  std::vector<Span> runs_of_one_stream() const;
   /// Whether the span, which is free, has the tags of one stream only, or none.
   bool is_of_one_stream(Span span) const;
   const std::map<std::uint64_t, Extent>& extents() const { return extents_; }

@@ -94,7 +94,9 @@ DriverStatus fill(State& state, ThreadId thread, DevicePtr ptr, std::uint64_t si
                   StreamHandle stream, bool early) {
   const Target target = target_of(state, thread, stream);
   if (target.status != DriverStatus::kSuccess) return target.status;
-  if (!usable(state, target, ptr, size, true, By::kFill)) return DriverStatus::kInvalidValue;
+  // Measured: where it becomes a node of a capture, nobody looks at the range.
+  if (!target.captured && !usable(state, target, ptr, size, true, By::kFill))
+    return DriverStatus::kInvalidValue;
   if (size == 0) return DriverStatus::kSuccess;
   Work work = fill_work(ptr, size, std::move(bytes));
   return early ? submit_early(state, target, std::move(work))

@@ -283,11 +283,11 @@ TEST_F(PoolCapture, on_the_capturing_stream_allocations_are_nodes) {
   const DevicePtr x = ask(4096, q, c);
   EXPECT_TRUE(x);
   EXPECT_EQ(fill(x, 4096, c), kSuccess);
-  EXPECT_EQ(get(q, PoolAttribute::kUsedMemCurrent), 4096u);
   EXPECT_EQ(give(real, c), kInvalidValue);
   EXPECT_EQ(give(x, c), kSuccess);
   EXPECT_EQ(give(x, c), kInvalidValue);
   EXPECT_EQ(end(c), kSuccess);
+  EXPECT_EQ(get(q, PoolAttribute::kUsedMemCurrent), 4096u);
   EXPECT_EQ(give(x, c), kInvalidValue);
   EXPECT_EQ(give(real, c), kSuccess);
 }

@@ -106,7 +106,8 @@ class Check {
     for (const prop::WantedCell& cell : wanted.cells)
       if (!prop::is_reached(cell, result)) unreached_.push_back(cell.text);
     flags_.json ? print_json(result) : print_summary(result);
-    return result.failures.empty() && unreached_.empty() ? kClean : kViolated;
+    if (!result.failures.empty() || !unreached_.empty()) return kViolated;
+    return interrupted.load() ? kInterrupted : kClean;
   }
 
  private:
@@ -276,15 +277,18 @@ void list_features() {
 void check(CheckFlags& flags) {
   if (flags.list_features) return list_features();
   prop::CampaignOptions options = campaign_of(flags);
+  if (flags.programs == 0 && !flags.time.empty() && duration_of(flags.time).count() == 0)
+    throw CLI::ValidationError("--time", "no time and no --programs: nothing would run");
   if (flags.device.backend != "model") {
     if (!flags.must_reach.empty() || flags.show_cells)
       throw CLI::ValidationError("--must-reach, --cells", "cells are counted on the model only");
     const auto run = device_work().check;
     flags.device.hang_after = flags.hang_after;
     const DeviceCheck work{flags.device, options, flags.out, duration_of(flags.shrink_time),
-                           flags.target != "core"};
+                           flags.target};
     return set_exit_code(static_cast<ExitCode>(run ? run(work) : no_device_work()));
   }
+  refuse_device_flags(flags.device, {});
   const auto work = [&] { return Check(flags, options).run(); };
   if (flags.in_process) return set_exit_code(static_cast<ExitCode>(work()));
   void* memory = shared_memory(options.jobs * sizeof(prop::WorkSlot));

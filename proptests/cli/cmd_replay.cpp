@@ -9,6 +9,7 @@
 #include <granule/prop/text.hpp>
 
 #include "command.hpp"
+#include "replay_report.hpp"
 #include "run_flags.hpp"
 
 namespace granule::cli {
@@ -59,12 +60,13 @@ prop::RunReport explored(const std::string& file, const prop::Program& program,
 }
 
 void replay_program(const std::string& file, const prop::Program& program, const ReplayFlags& flags,
-                    Tally& tally) {
+                    Tally& tally, ReplayReport& machines) {
   prop::RunOptions options = run_options(flags.run);
   options.keep_steps = flags.steps;
   const prop::RunReport report =
       flags.explore ? explored(file, program, options, flags) : prop::run(program, options);
   tally.skipped += report.skipped_count;
+  machines.add(file, program, report);
   if (flags.steps) print_steps(program, report);
   switch (report.status) {
     case prop::RunStatus::kClean:
@@ -106,18 +108,31 @@ void replay(const ReplayFlags& flags) {
     return set_exit_code(kUsage);
   }
   if (flags.device.backend != "model") return replay_on_device(flags);
+  refuse_device_flags(flags.device, {.report = true});
   Tally tally;
+  ReplayReport machines(flags.device.json, flags.device.junit);
+  bool broken = false;
   for (const std::string& file : program_files(flags.paths)) {
     const prop::ParseResult parsed = prop::parse_file(file);
     for (const prop::ParseError& error : parsed.errors)
       std::fprintf(stderr, "%s\n", prop::to_text(error).c_str());
     if (!parsed.ok()) {
       set_exit_code(kUsage);
+      broken = true;
       continue;
     }
     for (const prop::Program& program : parsed.document.programs)
       if (flags.only.empty() || flags.only == program.name)
-        replay_program(file, program, flags, tally);
+        replay_program(file, program, flags, tally, machines);
+  }
+  if (!machines.finish()) {
+    std::fprintf(stderr, "granule replay: the report could not be written\n");
+    set_exit_code(kUsage);
+  }
+  if (tally.passed + tally.failed + tally.unmet == 0 && !broken) {
+    std::fprintf(stderr, "granule replay: no program to run%s\n",
+                 flags.only.empty() ? "" : (" of the name " + flags.only).c_str());
+    return set_exit_code(kUsage);
   }
   std::printf(
       "%llu clean, %llu failed, %llu with unmet needs, %llu statements skipped\n",

@@ -44,6 +44,10 @@ std::vector<Loaded> load(const SweepFileFlags& flags) {
 
 void sweep(const SweepFileFlags& flags) {
   const std::vector<Loaded> loaded = load(flags);
+  if (loaded.empty()) {
+    std::fprintf(stderr, "granule sweep: no program to sweep\n");
+    return set_exit_code(kUsage);
+  }
   SweepWork work;
   work.command = "sweep";
   work.options = sweep_options(flags.sweep);

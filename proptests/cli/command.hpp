@@ -16,6 +16,7 @@ enum ExitCode : int {
   kDiverged = 43,  // model and driver differ
   kHang = 44,
   kChildCrashed = 45,
+  kInterrupted = 46,  // clean as far as it came
 };
 
 /// Adds a subcommand. `order` is its place in the help; `add` is called once, by main.

@@ -39,7 +39,7 @@ struct DeviceCheck {
   prop::CampaignOptions campaign;
   std::string out;
   std::chrono::milliseconds shrink_time{20000};
-  bool planted = false;  // the target has a defect, which the device is to show
+  std::string target = "core";  // zoo:NAME: it has a defect, which the device is to show
 };
 
 /// The parts that need a driver backend; null where there is none. Each returns an exit code.

@@ -72,7 +72,7 @@ int run_command(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 clean, 2 usage, 3 unfit machine, 42 property violated,\n"
-      "43 model and driver differ, 44 hang, 45 child crashed.");
+      "43 model and driver differ, 44 hang, 45 child crashed, 46 interrupted (clean so far).");
   std::vector<Entry> sorted = entries();
   std::sort(sorted.begin(), sorted.end(),
             [](const Entry& a, const Entry& b) { return a.first < b.first; });

@@ -105,11 +105,27 @@ void add_device_flags(CLI::App& command, DeviceFlags& flags) {
   }
   command.add_option("--known", flags.known, "Lists of known divergences: a folder, or one file")
       ->capture_default_str();
-  command.add_option("--jsonl", flags.json, "On a device: append a JSON line for each program");
-  command.add_option("--junit", flags.junit, "On a device: write JUnit XML");
+  command.add_option("--jsonl", flags.json,
+                     "Append a JSON line for each program (check: on a device)");
+  command.add_option("--junit", flags.junit, "Write JUnit XML (check: on a device)");
   command.add_flag("--keep-going", flags.keep_going,
                    "On a device: print differences from the model and go on");
   command.add_option("--record", flags.record, "On a device: append all calls with their answers");
+}
+
+void refuse_device_flags(const DeviceFlags& flags, const ModelCan& can) {
+  const auto refuse = [](bool given, const char* name) {
+    if (given)
+      throw CLI::ValidationError(name,
+                                 "does nothing on the model alone: it needs --backend cuda "
+                                 "or --backend second-model");
+  };
+  refuse(flags.alone, "--alone");
+  refuse(flags.keep_going, "--keep-going");
+  refuse(!flags.record.empty(), "--record");
+  if (can.report) return;
+  refuse(!flags.json.empty(), "--jsonl");
+  refuse(!flags.junit.empty(), "--junit");
 }
 
 }  // namespace granule::cli

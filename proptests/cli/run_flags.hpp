@@ -34,6 +34,12 @@ void use_target(const std::string& name, prop::RunOptions& options);
 
 /// Adds --backend, --alone, --hang-after, --known, --jsonl, --junit and --record.
 void add_device_flags(CLI::App& command, DeviceFlags& flags);
+/// On the model alone: throws a usage error for a flag that would do nothing there. `reports` says
+/// that the command writes --jsonl and --junit itself.
+struct ModelCan {
+  bool report = false;
+};
+void refuse_device_flags(const DeviceFlags& flags, const ModelCan& can);
 
 /// Adds --strict, --driver, --target, --schedule, --checking, --seed, --thread-seed, --interleave,
 /// --changes and --choices.

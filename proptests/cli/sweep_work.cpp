@@ -12,9 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include <unistd.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include <granule/prop/campaign.hpp>
 #include <granule/prop/shrink.hpp>
@@ -91,7 +88,8 @@ class SweepCommand {
     for (const prop::SweepViolation& violation : result.violations) report(violation);
     if (!flags_.json) save_unfired(result);
     flags_.json ? print_json(result) : print_totals(result);
-    return result.counts.violations != 0 || result.vacuous ? kViolated : kClean;
+    if (result.counts.violations != 0 || result.vacuous) return kViolated;
+    return result.interrupted ? kInterrupted : kClean;
   }
 
  private:
@@ -239,15 +237,6 @@ class SweepCommand {
   nlohmann::ordered_json saved_ = nlohmann::ordered_json::array();
 };
 
-/// Backups come and go with every run; giving their pages back each time costs more than the run.
-void keep_host_memory() {
-#ifdef __GLIBC__
-  constexpr int kLarge = 512 << 20;
-  mallopt(M_MMAP_THRESHOLD, kLarge);
-  mallopt(M_TRIM_THRESHOLD, kLarge);
-#endif
-}
-
 /// Looks for the run that crashed among those in hand, and saves its program.
 int report_sweep_crash(const SweepWork& work, const SweepFlags& flags, int code) {
   for (std::uint32_t i = 0; i < work.options.jobs; ++i) {
@@ -312,10 +301,7 @@ prop::SweepOptions sweep_options(const SweepFlags& flags) {
 }
 
 int run_sweep_work(SweepWork& work, const SweepFlags& flags) {
-  const auto sweep = [&] {
-    keep_host_memory();
-    return SweepCommand(work, flags).run();
-  };
+  const auto sweep = [&] { return SweepCommand(work, flags).run(); };
   if (flags.in_process) return sweep();
   void* memory = shared_memory(work.options.jobs * sizeof(prop::SweepSlot));
   if (memory) {

@@ -23,9 +23,14 @@ std::uint64_t cost(const Size& size) {
   return sum;
 }
 
+bool is_percentage(const Size& size) {
+  return size.terms.size() == 1 && size.terms.front().kind == Term::Kind::kPercent;
+}
+
 /// Smaller sizes to try, the simplest first; all cost less.
 std::vector<Size> smaller_sizes(const Size& size) {
   std::vector<Size> found;
+  if (is_percentage(size)) return found;  // where one stands, no size can
   const std::uint64_t now = cost(size);
   const auto add = [&](Size candidate) {
     if (cost(candidate) < now && std::find(found.begin(), found.end(), candidate) == found.end())

@@ -212,6 +212,7 @@ Foreseen foresee(World& world, const Statement& s) {
       const auto* stream = std::get_if<StreamObject>(&object);
       if (!stream || stream->kind != StreamKind::kCreated || !world.is_capturing(stream->lane))
         continue;
+      if (!s.target.empty() && name == world.expand(s.target)) continue;  // ends for its name
       if (capture_status(world, stream->handle) == CaptureStatus::kActive)
         before.capturing.push_back(stream->handle);
     }

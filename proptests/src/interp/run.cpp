@@ -177,6 +177,7 @@ class Runner {
     if (state.started || name.empty()) return;
     state.started = true;
     if (world_.without_context) return;
+    const ThreadScope number(state.number);
     CtxSetCurrent current;
     current.context = world_.primary;
     world_.harness_call(current);
