@@ -151,7 +151,7 @@ const Race kRaces[] = {
 };
 
 TEST(Races, EachIsFound) {
-  constexpr std::uint64_t kPrograms = 4'000;
+  constexpr std::uint64_t kPrograms = 1'500;
   std::printf("%-64s %-44s %s\n", "planted", "by enumeration of a short program",
               "by a campaign of generated ones");
   const auto timed = [](const std::function<std::string()>& look) {
@@ -177,7 +177,7 @@ TEST(Races, EachIsFound) {
 TEST(Races, WithNoneSwitchedOnTheCoreHolds) {
   for (const Race& race : kRaces) {
     EXPECT_EQ(by_enumeration(race.program), "") << race.what;
-    EXPECT_EQ(by_campaign(race.needs, 300), "") << race.what;
+    EXPECT_EQ(by_campaign(race.needs, 100), "") << race.what;
   }
 }
 
