@@ -17,6 +17,9 @@ class OneThread final : public SyncHooks {
   void wait(const void*, const void*) override { ++waits; }
   void notify_all(const void*) override { ++notes; }
   void yield_point() override { EXPECT_EQ(held, 0) << "a driver call under a lock"; }
+  bool wait_for(const void*, const void*, std::uint64_t) override { return false; }
+  std::uint64_t start_thread(void (*)(void*), void*) override { return 0; }
+  void join_thread(std::uint64_t) override {}
   std::uint64_t now_ns() override { return 0; }
   int held = 0;
   int waits = 0;
