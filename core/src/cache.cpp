@@ -16,7 +16,7 @@ void ResourceCore::enter_transit(const Record& record) {
 
 // With mutex_ held.
 void ResourceCore::enlist_idle(Record& record) {
-  record.state = RecordState::kIdle;
+  record.state = RecordState::kOpen;
   idle_.push_back(record);
   idle_by_size_.insert(record);
   cached_ += record.size;
@@ -202,7 +202,6 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
     leave_transit(record->size);
     if (!usable_now || behind.error().code != ErrorCode::kCapturing) return nullptr;
   }
-  record->state = RecordState::kOpen;
   record->has_history = true;
   record->tried_ahead = 0;
   record->at_work = 0;

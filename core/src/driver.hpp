@@ -15,7 +15,6 @@ inline constexpr int kNotReadyRetries = 8;
 inline Error driver_error(DriverStatus status, CallKind call, std::uint64_t object = 0,
                           Exhausted exhausted = Exhausted::kDevice) {
   Error error;
-  error.code = ErrorCode::kDriver;
   error.driver = status;
   error.call = name_of(call);
   error.object = object;

@@ -36,10 +36,7 @@ void ResourceCore::drop_reservation(Reservation* reservation) noexcept {
   {
     const Lock lock(mutex_);
     reservations_.erase(reservations_.iterator_to(*reservation));
-    if (status != DriverStatus::kSuccess) {
-      ++leaked_reservations_;
-      leaked_reserved_ += reservation->size;
-    }
+    if (status != DriverStatus::kSuccess) ++leaked_reservations_;
   }
   if (status != DriverStatus::kSuccess)
     report(FailureKind::kReleaseFailed,

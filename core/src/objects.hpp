@@ -100,12 +100,12 @@ struct StreamUse : ListHook {
   bool done = false;       // the marker was seen to be reached
 };
 
+/// Of a pending record; one that is open or idle is in a list of its own.
 enum class RecordState : std::uint8_t {
-  kOpen,     // a buffer or a holder has it
+  kOpen,     // not pending
   kRetired,  // closed; goes when all its markers are reached
   kParked,   // closed; waits for the end of a capture, or for a wait that becomes possible
   kReaping,  // closed; some thread is giving it back
-  kIdle,     // closed; kept for the next allocation of its size
 };
 
 /// What a buffer owns: its share of a range and the streams its release is ordered behind. On

@@ -137,7 +137,6 @@ Violations validate(const GrowOptions& call, const VmmOptions& options, const Sy
   if (asked != options.location) wrong.add(invalid("a grow cannot change the location"));
   if (!call.self_access && !call.peer_access && !call.peers && !call.rdma) return wrong;
   VmmOptions merged = options;
-  merged.location = options.location;
   if (call.self_access) merged.self_access = *call.self_access;
   if (call.peer_access) merged.peer_access = *call.peer_access;
   if (call.peers) merged.peers = *call.peers;

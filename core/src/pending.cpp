@@ -171,7 +171,6 @@ Error ResourceCore::explain(Error error) {
   const Lock lock(mutex_);
   std::uint64_t pending = cached_;  // idle still: a capture holds it back
   for (const Record& record : pending_) pending += committed(record);
-  if (error.exhausted == Exhausted::kBudget) error.available = options_.limit - charged_;
   const bool enough =
       pending != 0 && error.wanted <= checked_add(error.available, pending).value_or(UINT64_MAX);
   if (enough && error.exhausted != Exhausted::kAddresses) {

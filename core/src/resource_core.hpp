@@ -314,7 +314,6 @@ class ResourceCore {
   std::uint64_t leaked_handle_bytes_ = 0;
   std::uint64_t leaked_handles_ = 0;
   std::uint64_t leaked_reservations_ = 0;
-  std::uint64_t leaked_reserved_ = 0;
   // Records whose streams an operation on no buffer is looking at, unlocked: reaped out of a park,
   // evicted, or on their way from the idle list to a buffer. forget() waits for them.
   std::uint32_t in_transit_ = 0;

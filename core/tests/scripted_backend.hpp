@@ -18,7 +18,8 @@ class ScriptedBackend final : public Backend {
  public:
   DriverStatus execute(Call& call) noexcept override {
     DriverStatus status = DriverStatus::kSuccess;
-    const auto answered = script ? script(call) : std::nullopt;
+    const auto asked = script;  // which may set another one
+    const auto answered = asked ? asked(call) : std::nullopt;
     const auto refused = answered ? answered : refusal(call);
     status = refused ? *refused : inner_.execute(call);
     log.push_back(call);

@@ -70,32 +70,6 @@ static CUmemLocation place(int type, int id) {
   return p;
 }
 
-/* A stream is held by a wait on a word of its own in pinned memory. */
-#define HOLDS 1024
-static volatile unsigned* words;
-static CUstream held[HOLDS];
-static unsigned holds;
-static CUresult hold(CUstream stream) {
-  void* memory = 0;
-  CUresult result = CUDA_SUCCESS;
-  if (!words) {
-    result = cuMemAllocHost(&memory, HOLDS * sizeof(unsigned));
-    if (result != CUDA_SUCCESS) return result;
-    words = (volatile unsigned*)memset(memory, 0, HOLDS * sizeof(unsigned));
-  }
-  if (holds == HOLDS) return CUDA_ERROR_OUT_OF_MEMORY;
-  held[holds] = stream;
-  result = cuStreamWaitValue32(stream, (CUdeviceptr)(size_t)(words + holds), 1,
-                               CU_STREAM_WAIT_VALUE_GEQ);
-  ++holds;
-  return result;
-}
-static void let_go(CUstream stream) {
-  unsigned i;
-  for (i = 0; i < holds; ++i)
-    if (held[i] == stream) words[i] = 1;
-}
-
 /* One thread; kind 0: runs for ns, 1: writes v to each byte, 2: reads each, 3: reads and writes. */
 static const char kernels[] =
     ".version 6.0\n.target sm_60\n.address_size 64\n"
@@ -114,14 +88,61 @@ static const char kernels[] =
     "write: st.volatile.global.u8 [%p], %v;\nstep: add.u64 %i, %i, 1; bra next;\n"
     "passed: mov.u64 %now, %globaltimer; sub.u64 %now, %now, %start;\n"
     "setp.lt.u64 %more, %now, %ns; @%more bra again; ret; }\n";
+/* Loading a module waits for every stream, a held one too: before any is held. */
+static CUresult load(CUfunction* function) {
+  static CUcontext contexts[64];
+  static CUfunction functions[64];
+  static int loaded;
+  CUcontext current = 0;
+  CUmodule module = 0;
+  CUresult result = cuCtxGetCurrent(&current);
+  int i;
+  for (i = 0; i < loaded && result == CUDA_SUCCESS; ++i) {
+    *function = functions[i];
+    if (contexts[i] == current) return CUDA_SUCCESS;
+  }
+  if (result != CUDA_SUCCESS) return result;
+  if (loaded == 64) return CUDA_ERROR_OUT_OF_MEMORY;
+  result = cuModuleLoadData(&module, kernels);
+  if (result == CUDA_SUCCESS) result = cuModuleGetFunction(function, module, "pass");
+  if (result != CUDA_SUCCESS) return result;
+  contexts[loaded] = current;
+  functions[loaded++] = *function;
+  return CUDA_SUCCESS;
+}
+/* A stream is held by a wait on a word of its own in pinned memory. */
+#define HOLDS 1024
+static volatile unsigned* words;
+static CUstream held[HOLDS];
+static unsigned holds;
+static CUresult hold(CUstream stream) {
+  void* memory = 0;
+  CUfunction unused = 0;
+  CUresult result = load(&unused);
+  if (result != CUDA_SUCCESS) return result;
+  if (!words) {
+    result = cuMemAllocHost(&memory, HOLDS * sizeof(unsigned));
+    if (result != CUDA_SUCCESS) return result;
+    words = (volatile unsigned*)memset(memory, 0, HOLDS * sizeof(unsigned));
+  }
+  if (holds == HOLDS) return CUDA_ERROR_OUT_OF_MEMORY;
+  held[holds] = stream;
+  result = cuStreamWaitValue32(stream, (CUdeviceptr)(size_t)(words + holds), 1,
+                               CU_STREAM_WAIT_VALUE_GEQ);
+  ++holds;
+  return result;
+}
+static void let_go(CUstream stream) {
+  unsigned i;
+  for (i = 0; i < holds; ++i)
+    if (held[i] == stream) words[i] = 1;
+}
+
 static CUresult kernel(int kind, CUdeviceptr a, unsigned long long n, unsigned long long ns,
                        unsigned v, CUstream stream) {
-  CUmodule module = 0; /* of the current context: loaded each time, never unloaded */
   CUfunction function = 0;
   void* arguments[5];
-  CUresult result = cuModuleLoadData(&module, kernels);
-  if (result != CUDA_SUCCESS) return result;
-  result = cuModuleGetFunction(&function, module, "pass");
+  CUresult result = load(&function);
   if (result != CUDA_SUCCESS) return result;
   arguments[0] = &a, arguments[1] = &n, arguments[2] = &ns, arguments[3] = &v;
   arguments[4] = &kind;

@@ -49,7 +49,7 @@ class Runner {
   bool run(const Job& job, Outcome& outcome) {
     const prop::Program made = job.make ? job.make() : prop::Program{};
     const prop::Program& program = job.make ? made : job.program;
-    const prop::RunReport report = run_once(program, job.options, true);
+    const prop::RunReport report = run_once(program, job.options, Run::kFirst);
     outcome = outcome_of(program, report);
     outcome.name = program.name;
     const bool wrong = outcome.kind > Outcome::Kind::kUnmet;
@@ -58,11 +58,12 @@ class Runner {
   }
 
  private:
-  prop::RunReport run_once(const prop::Program& program, const prop::RunOptions& base,
-                           bool record) {
+  enum class Run : std::uint8_t { kFirst, kCandidate };  // the latter: of a shrinker
+
+  prop::RunReport run_once(const prop::Program& program, const prop::RunOptions& base, Run which) {
     prop::RunOptions options = base;
-    options.make_machine = [&](const model::Config& wanted) { return machine_for(wanted, record); };
-    if (record && !options_.record.empty()) {
+    options.make_machine = [&](const model::Config& wanted) { return machine_for(wanted, which); };
+    if (which == Run::kFirst && !options_.record.empty()) {
       options.inspect = [&](const prop::World&) {
         if (machine_ != nullptr)
           append_recording(options_.record, program.name, config_, machine_->take_recording());
@@ -79,7 +80,7 @@ class Runner {
     constexpr int kTries = 5;
     int failed = 0;
     for (int i = 0; i < kTries && usable(); ++i) {
-      const prop::RunReport again = run_once(program, job.options, false);
+      const prop::RunReport again = run_once(program, job.options, Run::kCandidate);
       failed += again.failure && again.failure->signature == signature ? 1 : 0;
     }
     outcome.message += "\n  fails the same way in " + std::to_string(failed) + " of " +
@@ -89,7 +90,7 @@ class Runner {
     const prop::Judge judge = [&](const prop::Program& candidate) {
       prop::Judgement judgement;
       for (int i = 0; i < tries && usable() && judgement.signature.empty(); ++i) {
-        const prop::RunReport report = run_once(candidate, job.options, false);
+        const prop::RunReport report = run_once(candidate, job.options, Run::kCandidate);
         if (report.failure && report.failure->signature == signature)
           judgement = {signature, report.failure->statement};
       }
@@ -104,7 +105,7 @@ class Runner {
                        std::to_string(small.program.statements.size()) + " statements";
   }
 
-  std::unique_ptr<prop::Machine> machine_for(const model::Config& wanted, bool record) {
+  std::unique_ptr<prop::Machine> machine_for(const model::Config& wanted, Run which) {
     if (!options_.cuda) return make_model_machine(wanted, options_.plant);
     FollowingMachine::Options how;
     how.without_context = !context_.empty();
@@ -112,7 +113,8 @@ class Runner {
     model::Config config = config_;
     config.seed = wanted.seed;
     how.keep_going = options_.keep_going;
-    how.record = record && !options_.record.empty();
+    how.record = which == Run::kFirst && !options_.record.empty();
+    how.careful = which == Run::kCandidate;
     how.plant = options_.plant;
     auto machine = std::make_unique<FollowingMachine>(*backend_, config, std::move(how));
     machine_ = machine.get();

@@ -154,6 +154,16 @@ bool Follower::may_be_undefined(const Call& call) const {
 
 bool Follower::withhold(Call& call, DriverStatus& status) {
   Call asked = renamed_inputs(names_, call);
+  if (const auto* destroy = std::get_if<MemPoolDestroy>(&asked); spare_pools_ && destroy) {
+    Call used = MemPoolGetAttribute{destroy->pool, PoolAttribute::kUsedMemCurrent, 0};
+    model::DriverState copy = oracle_;
+    if (model::step(copy, thread_, used) == DriverStatus::kSuccess &&
+        std::get<MemPoolGetAttribute>(used).value != 0) {
+      status = DriverStatus::kUndefined;
+      ++withheld_;
+      return true;
+    }
+  }
   bool stop = model::would_block(oracle_, thread_, asked);
   // Measured: where streams were destroyed before, a cuMemAlloc that cannot succeed waits for all
   // streams, held ones included, for what the driver could give back.

@@ -54,6 +54,9 @@ class Follower final : public Backend {
 
   DriverStatus execute(Call& call) noexcept override;
 
+  /// From here on a pool with live blocks is not destroyed: this driver dies of it some calls
+  /// later. The answer is kUndefined, and no call is made.
+  void spare_pools() { spare_pools_ = true; }
   /// The logical thread that the calls that follow belong to.
   void set_thread(std::uint32_t number) { thread_ = model::ThreadId{number}; }
 
@@ -140,6 +143,7 @@ class Follower final : public Backend {
   std::uint64_t pool_in_use_ = 0;                          // oracle pool of the call in progress
   LookAtPool look_;
   std::optional<std::uint64_t> reserved_;  // by the device, behind the call in progress
+  bool spare_pools_ = false;
   bool look_at_streams_ = false;
   std::vector<StreamHandle> done_;  // seen before the call in progress
   std::vector<Look> looks_;

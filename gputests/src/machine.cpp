@@ -14,6 +14,7 @@ FollowingMachine::FollowingMachine(Backend& device, model::Config config, Option
       follower_(options_.set_device_thread ? device_ : static_cast<Backend&>(threads_), oracle_,
                 ModelError(options_.plant)) {
   if (!options_.without_context && !options_.without_init) keep_primaries();
+  if (options_.careful) follower_.spare_pools();
   if (options_.record) recorder_ = std::make_unique<record::RecordBackend>(follower_);
   follower_.set_look([this](const Call& allocation) { return look_at_pool(allocation); }, true);
 }

@@ -32,6 +32,8 @@ class FollowingMachine final : public prop::Machine {
     bool record = false;
     /// Differences are printed and the program goes on; what follows may come of the first.
     bool keep_going = false;
+    /// For candidates of a shrinker: what is known to kill the process later is not done.
+    bool careful = false;
     /// An error planted into the model (ModelError::names()); empty: none.
     std::string plant;
   };

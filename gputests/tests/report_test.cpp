@@ -1,6 +1,7 @@
 // Outcomes, recordings, lists of divergences, C sources, isolation: all without a GPU.
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -130,6 +131,17 @@ std::string source_of(const std::string& text) {
   options.inspect = [&](const prop::World&) { entries = recorder->take(); };
   prop::run(program_of(text), options);
   return c_source("small", entries);
+}
+
+TEST(DivergenceLists, OfTheTreeAreWhole) {
+  std::size_t lists = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(GRANULE_DIVERGENCES)) {
+    const DivergenceList list = read_divergences(entry.path().string());
+    EXPECT_EQ(list.error, "");
+    EXPECT_FALSE(list.entries.empty());
+    ++lists;
+  }
+  EXPECT_GT(lists, 0u);
 }
 
 TEST(CSource, HoldsStreamsAndSetsPools) {

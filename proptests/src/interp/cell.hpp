@@ -29,6 +29,7 @@ inline std::uint32_t outcome_of(const Reply& reply) {
     case Reply::Kind::kSkipped:
       return 8;
     case Reply::Kind::kError: {
+      if (reply.word == "driver") return named("error driver", 22);
       if (reply.word != "out_of_memory") return named(reply.word, 22);
       for (std::size_t i = 10; i < 15; ++i)
         if (kOutcomeNames[i].substr(14) == reply.detail) return static_cast<std::uint32_t>(i);

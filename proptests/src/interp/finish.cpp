@@ -240,7 +240,7 @@ std::optional<Failure> check_reported(World& world, const Holdings& reported) {
       reported.handles != 0 || reported.reservations != 0 || reported.mappings != 0;
   if (told_of && world.sink.reports.empty())
     return unclean("silent leak", "something is left, of which the failure sink was not told");
-  if (any && !world.any_fault)
+  if (any && !world.has_faulted())
     return unclean("leak", "the library still holds " + std::to_string(held.handles) +
                                " handles, " + std::to_string(held.reservations) +
                                " reservations and " + std::to_string(held.mappings) + " mappings");
@@ -289,7 +289,7 @@ bool was_hindered(const World& world, const FailureReport& report) {
 }
 
 std::optional<Failure> check_sink(World& world, std::size_t before) {
-  if (world.any_fault || world.driver().any_orphan()) return std::nullopt;
+  if (world.has_faulted() || world.driver().any_orphan()) return std::nullopt;
   for (std::size_t i = 0; i < world.sink.reports.size(); ++i) {
     const FailureReport& report = world.sink.reports[i];
     if (report.kind == FailureKind::kParked && i < before) continue;

@@ -137,7 +137,7 @@ std::optional<Failure> check_error(World& world, const Statement& s, const Reply
 std::optional<Failure> check_want(World& world, const Statement& s, const Reply& reply,
                                   const Foreseen& before) {
   const bool adds = s.verb == Verb::kAllocate || s.verb == Verb::kGrow || s.verb == Verb::kResize;
-  if (!adds || before.need == 0 || world.any_fault) return std::nullopt;
+  if (!adds || before.need == 0 || world.has_faulted()) return std::nullopt;
   const bool device = reply.detail == name_of(Exhausted::kDevice);
   if (reply.kind != Reply::Kind::kError || reply.word != name_of(ErrorCode::kOutOfMemory) ||
       (!device && reply.detail != name_of(Exhausted::kBudget)))

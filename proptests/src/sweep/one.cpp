@@ -13,12 +13,13 @@ namespace {
 
 constexpr unsigned kPairShift = 32;
 
-/// Programs that only make driver calls have no library to be failed, and one that misuses the
-/// library on purpose says what must be reported, which a fault may change.
+/// Programs that only make driver calls have no library to be failed; one that misuses the library
+/// on purpose says what must be reported, which a fault may change; and one that loses its contexts
+/// does little after that.
 bool is_of_library(const Program& program) {
   bool uses = false;
   for (const Statement& s : program.statements) {
-    if (s.verb == Verb::kExpectViolation) return false;
+    if (s.verb == Verb::kExpectViolation || s.has("sticky") || s.has("surfacing")) return false;
     uses = uses || s.verb == Verb::kResourceVmm || s.verb == Verb::kResourcePool ||
            s.verb == Verb::kResourceRecycler;
   }
