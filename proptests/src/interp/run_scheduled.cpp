@@ -62,6 +62,7 @@ RunReport run_scheduled(const Program& program, const RunOptions& options,
   } catch (...) {
     exchange_thread_marks(marks);
     if (world) abandon(std::move(world));
+    scheduler->abandon();
     scheduler.release();  // NOLINT(bugprone-unused-return-value): the world's objects know it
     throw;
   }
@@ -74,6 +75,7 @@ RunReport run_scheduled(const Program& program, const RunOptions& options,
     } else if (report.status != RunStatus::kFailed) {
       fail_stuck(report, program, program.statements.size(), scheduler->stuck());
     }
+    scheduler->abandon();
     scheduler.release();  // NOLINT(bugprone-unused-return-value)
   }
   report.choices = std::move(choices);

@@ -16,6 +16,7 @@
 #define GRANULE_ASAN 1
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+#include <sanitizer/lsan_interface.h>
 #else
 #define GRANULE_ASAN 0
 #endif
@@ -135,6 +136,12 @@ Fibre::~Fibre() {
   __tsan_destroy_fiber(state_->tsan);
 #endif
   stacks.give(state_->stack);
+}
+
+void Fibre::abandon() {
+#if GRANULE_ASAN
+  if (state_->stack) __lsan_register_root_region(state_->bottom, state_->size);
+#endif
 }
 
 void Fibre::enter(unsigned high, unsigned low) {

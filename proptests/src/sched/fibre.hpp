@@ -26,6 +26,8 @@ class Fibre {
   /// Leaves `from`, which is running, for `to`. Comes back when somebody switches to `from`; never,
   /// if the switch is `for_good`.
   static void change(Fibre& from, Fibre& to, bool for_good = false);
+  /// The fibre will neither go on nor be destroyed: what its stack holds is kept, not leaked.
+  void abandon();
 
  private:
   struct State;

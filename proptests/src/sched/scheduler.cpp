@@ -36,6 +36,10 @@ void Scheduler::run(std::function<void()> main) {
   if (escaped_) std::rethrow_exception(std::exchange(escaped_, nullptr));
 }
 
+void Scheduler::abandon() {
+  for (Thread& thread : threads_) thread.fibre->abandon();
+}
+
 ThreadIndex Scheduler::start(std::string name, std::function<void()> body) {
   const auto number = static_cast<ThreadIndex>(threads_.size());
   Thread& made = threads_.emplace_back();

@@ -47,6 +47,8 @@ class Scheduler final : public SyncHooks {
   /// stuck, their stacks are abandoned and stuck() says why: whatever they worked on must then be
   /// left alone for good. An exception that leaves a thread does the same, and is rethrown.
   void run(std::function<void()> main);
+  /// After run() has failed: the scheduler and its stacks are kept for good by whoever knows it.
+  void abandon();
   bool is_stuck() const { return stuck_.has_value(); }
   const ThreadFinding& stuck() const { return *stuck_; }
 
