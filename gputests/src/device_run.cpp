@@ -52,6 +52,11 @@ class Runner {
     const prop::RunReport report = run_once(program, job.options, Run::kFirst);
     outcome = outcome_of(program, report);
     outcome.name = program.name;
+    // What a program expects literally does not hold where the machine itself gave way.
+    if (outcome.kind == Outcome::Kind::kFailed && gave_way_) {
+      outcome.kind = Outcome::Kind::kUnmet;
+      outcome.message = "more of the driver's own memory or queues (" + outcome.signature + ")";
+    }
     const bool wrong = outcome.kind > Outcome::Kind::kUnmet;
     if (wrong && options_.shrink_time.count() > 0 && usable()) shrink(program, job, outcome);
     return context_.empty() && !job.alone && usable();
@@ -63,12 +68,13 @@ class Runner {
   prop::RunReport run_once(const prop::Program& program, const prop::RunOptions& base, Run which) {
     prop::RunOptions options = base;
     options.make_machine = [&](const model::Config& wanted) { return machine_for(wanted, which); };
-    if (which == Run::kFirst && !options_.record.empty()) {
-      options.inspect = [&](const prop::World&) {
-        if (machine_ != nullptr)
-          append_recording(options_.record, program.name, config_, machine_->take_recording());
-      };
-    }
+    gave_way_ = false;
+    options.inspect = [&](const prop::World&) {
+      if (machine_ == nullptr) return;
+      gave_way_ = machine_->follower().fell_short() || machine_->follower().held_up();
+      if (which == Run::kFirst && !options_.record.empty())
+        append_recording(options_.record, program.name, config_, machine_->take_recording());
+    };
     return prop::run(program, options);
   }
 
@@ -226,6 +232,7 @@ class Runner {
   model::Config baseline_;  // as it was at first
   std::string context_;
   FollowingMachine* machine_ = nullptr;  // of the run in progress
+  bool gave_way_ = false;                // the last one's: short of memory, or of queues
 };
 
 Profile probe_here() {

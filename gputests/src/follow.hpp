@@ -38,6 +38,8 @@ struct Divergence {
 std::string to_text(const Divergence& divergence);
 
 bool is_pool_allocation(const Call& call);
+/// Calls whose effect depends on which frees have run: pool allocations, the end of a stream.
+bool shows_frees(const Call& call);
 
 /// From here on the text of each call is put into `buffer` before the device is asked, so that
 /// whoever survives the process can read what it was doing. Null: not any more.
@@ -68,7 +70,7 @@ class Follower final : public Backend {
     look_ = std::move(look);
     look_at_streams_ = streams;
   }
-  /// What was seen around a successful pool allocation.
+  /// What was seen around a successful pool allocation, and before a stream is destroyed.
   struct Look {
     std::vector<StreamHandle> done;  // the device's, before it
     std::optional<std::uint64_t> reserved;
@@ -89,6 +91,10 @@ class Follower final : public Backend {
   std::uint64_t withheld() const { return withheld_; }
   /// True once the device has answered with a sticky error.
   bool sticky() const { return sticky_; }
+  /// True once the driver was short of what the model has no figures for.
+  bool fell_short() const { return fell_short_; }
+  /// True once a wait was given up because a held stream holds up others.
+  bool held_up() const { return held_up_; }
   const Renamer& names() const { return names_; }
   /// Gives back what the device still holds for the calls so far, whatever became of the oracle.
   /// `primary` is a context of the device, to work in; null: only what needs none.
@@ -120,6 +126,7 @@ class Follower final : public Backend {
   bool retry_grant(Try& tried, const Call& device, DriverStatus status, const Call& asked,
                    model::ThreadId thread, const model::DriverState& before);
   std::uint64_t most_free() const;
+  bool is_held_up(const Call& call);
   bool may_be_short(const Call& call) const;
   void look_at_streams(const Call& call, model::ThreadId thread);
   void look_at_pool(const Call& device, bool unsettled);
@@ -143,6 +150,8 @@ class Follower final : public Backend {
   std::uint64_t pool_in_use_ = 0;                          // oracle pool of the call in progress
   LookAtPool look_;
   std::optional<std::uint64_t> reserved_;  // by the device, behind the call in progress
+  bool fell_short_ = false;
+  bool held_up_ = false;
   bool spare_pools_ = false;
   bool look_at_streams_ = false;
   std::vector<StreamHandle> done_;  // seen before the call in progress

@@ -8,6 +8,10 @@
 
 namespace granule::gpu {
 
+bool shows_frees(const Call& call) {
+  return is_pool_allocation(call) || std::holds_alternative<StreamDestroy>(call);
+}
+
 bool is_pool_allocation(const Call& call) {
   return std::holds_alternative<MemAllocAsync>(call) ||
          std::holds_alternative<MemAllocFromPoolAsync>(call);
@@ -37,7 +41,7 @@ std::uint64_t Follower::oracle_pool(const Call& call, model::ThreadId thread) {
 // pool's size behind the call shows whether that was all.
 void Follower::look_at_streams(const Call& call, model::ThreadId thread) {
   done_.clear();
-  if (!look_at_streams_ || captures_ != 0 || !is_pool_allocation(call)) return;
+  if (!look_at_streams_ || captures_ != 0 || !shows_frees(call)) return;
   if (oracle_.pending_work() == 0) return;
   const OriginScope scope(CallOrigin::kHarness);
   for (const auto& [value, unused] : live_[ObjectKind::kStream]) {
@@ -51,8 +55,9 @@ void Follower::look_at_streams(const Call& call, model::ThreadId thread) {
 
 void Follower::look_at_pool(const Call& device, bool unsettled) {
   reserved_.reset();
-  if (!is_pool_allocation(device)) return;
-  if (look_ && unsettled && captures_ == 0 && pool_in_use_ != 0) reserved_ = look_(device);
+  if (!shows_frees(device)) return;
+  if (look_ && is_pool_allocation(device) && unsettled && captures_ == 0 && pool_in_use_ != 0)
+    reserved_ = look_(device);
   looks_.push_back({done_, reserved_});
 }
 

@@ -26,10 +26,9 @@ std::vector<record::Entry> FollowingMachine::take_recording() {
   auto look = follower_.looks().begin();
   for (record::Entry& entry : recorder_->take()) {
     const auto* from = std::get_if<MemAllocFromPoolAsync>(&entry.call);
-    const bool pool = from != nullptr || std::holds_alternative<MemAllocAsync>(entry.call);
     const std::uint32_t thread = entry.thread;
     const PoolHandle handle = from != nullptr ? from->pool : PoolHandle{};
-    const bool made = pool && entry.status == DriverStatus::kSuccess;
+    const bool made = shows_frees(entry.call) && entry.status == DriverStatus::kSuccess;
     if (!made || look == follower_.looks().end()) {
       all.push_back(std::move(entry));
       continue;

@@ -15,6 +15,8 @@
 namespace granule::gpu {
 namespace {
 
+/// Where the lists lie in the tree; a run elsewhere does without them.
+constexpr const char* kDefaultLists = "gputests/divergences";
 constexpr int kUnfit = 3;
 constexpr int kViolated = 42;
 constexpr int kDiverged = 43;
@@ -73,6 +75,12 @@ bool Session::open(const std::string& what, std::uint64_t seed) {
   if (!profile_.unfit.empty()) {
     std::fprintf(stderr, "granule: unfit machine: %s\n", profile_.unfit.c_str());
     exit_code_ = kUnfit;
+    return false;
+  }
+  if (!options_.known.empty() && options_.known != kDefaultLists &&
+      !std::filesystem::exists(options_.known)) {
+    std::fprintf(stderr, "granule: %s: no such list of divergences\n", options_.known.c_str());
+    exit_code_ = 2;
     return false;
   }
   if (!options_.known.empty()) {

@@ -98,17 +98,22 @@ bool is_capturing(const State& state, std::uint64_t stream) {
 
 void add_capture_node(State& state, std::uint64_t stream) {
   state.streams[stream].capture_nodes += 1;
+  state.streams[stream].capture_work = true;
 }
 
 DriverStatus wait_for_captured_event(State& state, std::uint64_t stream, const Event& event) {
-  const auto it = state.captures.find(event.capture);
-  if (it == state.captures.end()) return DriverStatus::kInvalidValue;
-  Capture& capture = it->second;
   Stream& waiting = state.streams[stream];
+  const auto it = state.captures.find(event.capture);
+  if (it == state.captures.end()) {  // measured: that ends the capture of the one that waits
+    if (waiting.capture != 0) kill_capture(state, waiting.capture);
+    return DriverStatus::kInvalidValue;
+  }
+  Capture& capture = it->second;
   if (waiting.capture == 0) {
     if (waiting.kind == StreamKind::kLegacy) return DriverStatus::kInvalidValue;
     waiting.capture = event.capture;
     waiting.capture_nodes = 0;
+    waiting.capture_work = event.capture_work;
     capture.forked[stream] = kNone;
     return DriverStatus::kSuccess;
   }
@@ -117,6 +122,7 @@ DriverStatus wait_for_captured_event(State& state, std::uint64_t stream, const E
     kill_capture(state, event.capture);
     return DriverStatus::kStreamCaptureMerge;
   }
+  waiting.capture_work = waiting.capture_work || event.capture_work;
   const auto fork = capture.forked.find(event.point.stream);
   if (fork != capture.forked.end() && stream != event.point.stream) {
     const bool first = fork->second == kNone;
@@ -149,6 +155,7 @@ DriverStatus run_call(State& state, ThreadId thread, StreamBeginCapture& call) {
   capture.context = origin.context;
   origin.capture = state.next_capture++;
   origin.capture_nodes = 0;
+  origin.capture_work = false;
   state.captures.emplace(origin.capture, capture);
   state.active_captures += 1;
   return DriverStatus::kSuccess;
@@ -166,9 +173,11 @@ DriverStatus run_call(State& state, ThreadId thread, StreamEndCapture& call) {
     return DriverStatus::kStreamCaptureWrongThread;
   }
   const bool killed = capture.status != CaptureStatus::kActive;
+  // Measured: a stream that was forked before there was any work, and did none, is joined.
   const bool unjoined =
       std::any_of(capture.forked.begin(), capture.forked.end(), [&](const auto& fork) {
-        return fork.second == kNone || state.streams[fork.first].capture_nodes > fork.second;
+        const Stream& forked = state.streams[fork.first];
+        return forked.capture_work && (fork.second == kNone || forked.capture_nodes > fork.second);
       });
   end_capture(state, number);
   if (killed) return DriverStatus::kStreamCaptureInvalidated;

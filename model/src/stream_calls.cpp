@@ -195,9 +195,11 @@ DriverStatus run_call(State& state, ThreadId thread, EventRecord& call) {
   Event& made = *event.event;
   made.recorded = true;
   if (is_capturing(state, found.number)) {
-    add_capture_node(state, found.number);
-    made.capture = state.streams[found.number].capture;
-    made.capture_node = state.streams[found.number].capture_nodes;
+    Stream& stream = state.streams[found.number];
+    stream.capture_nodes += 1;
+    made.capture = stream.capture;
+    made.capture_node = stream.capture_nodes;
+    made.capture_work = stream.capture_work;
     made.point = {found.number, 0};
     return DriverStatus::kSuccess;
   }

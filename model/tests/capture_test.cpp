@@ -68,7 +68,23 @@ TEST(Captures, a_captured_event_forks_and_joins) {
   EXPECT_EQ(status_of(m, t), CaptureStatus::kNone);
   m.call(StreamBeginCapture{s, CaptureMode::kRelaxed});
   m.call(StreamWaitEvent{t, m.event_on(s), 0});
+  m.kernel(KernelKind::kSpin, {}, 0, t);
   EXPECT_EQ(m.call(StreamEndCapture{s, {}}), kStreamCaptureUnjoined);
+  // Forked before there was any work, and idle: joined.
+  m.call(StreamBeginCapture{s, CaptureMode::kRelaxed});
+  m.call(StreamWaitEvent{t, m.event_on(s), 0});
+  EXPECT_EQ(m.call(StreamEndCapture{s, {}}), kSuccess);
+}
+
+TEST(Captures, an_event_of_a_capture_that_has_ended_ends_the_next) {
+  Machine m;
+  const StreamHandle s = m.stream();
+  m.call(StreamBeginCapture{s, CaptureMode::kGlobal});
+  const EventHandle e = m.event_on(s);
+  EXPECT_EQ(m.call(StreamEndCapture{s, {}}), kSuccess);
+  m.call(StreamBeginCapture{s, CaptureMode::kGlobal});
+  EXPECT_EQ(m.call(StreamWaitEvent{s, e, 0}), kInvalidValue);
+  EXPECT_EQ(status_of(m, s), CaptureStatus::kInvalidated);
 }
 
 TEST(Captures, a_captured_event_is_not_queried) {

@@ -116,23 +116,9 @@ void free_each(World& world, const std::vector<std::uint64_t>& addresses) {
   }
 }
 
-/// Blocks go before their pools, and on a stream: a driver dies where a block outlives its pool.
-void free_raw_blocks(World& world) {
-  for (const std::uint64_t address : world.blocks) {
-    MemFreeAsync on_stream;
-    on_stream.ptr.value = address;
-    on_stream.stream = kLegacyStream;
-    if (world.harness_call(on_stream) == DriverStatus::kSuccess) continue;
-    MemFree free;
-    free.ptr.value = address;
-    world.harness_call(free);
-  }
-  if (!world.blocks.empty()) drain(world);
-}
-
 /// What the program made with driver calls of its own, and what was made behind its back.
 void free_raw_objects(World& world) {
-  free_raw_blocks(world);
+  free_each<MemFree>(world, world.blocks);
   free_each<MemFree>(world, world.plain);
   free_each<MemFreeHost>(world, world.pinned);
   for (const PoolHandle pool : world.pools) {
