@@ -158,6 +158,7 @@ TEST_F(EdgesTest, DeferredMoveCopiesTheUsesWithTheirMarkers) {
   memory.fail_in = 0;
   EXPECT_EQ(a.resize(2 * kG).value().placement, Placement::kMoved);
   EXPECT_EQ(r.statistics().retired, kG);
+  EXPECT_EQ(driver.count<EventRecord>(), 2u) << "the stream that is gone has its marker";
   driver.fail<EventQuery>(DriverStatus::kNotReady, 2);
   EXPECT_EQ(r.collect().pending, 1u) << "two markers are asked";
   EXPECT_EQ(r.collect().ranges, 1u);
@@ -240,6 +241,51 @@ TEST_F(EdgesTest, SetOfSuspendedAndOpenBuffersResumesTheFormer) {
   driver.fail<StreamSynchronize>(DriverStatus::kWouldBlock, 5);
   EXPECT_FALSE(r.resume(both).ok());
   EXPECT_TRUE(sink.reports.empty()) << "a wait that would block is no failure to report";
+}
+
+TEST_F(EdgesTest, ResizeLetsGoOfWhatHasHistory) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG, {.zero = true}).value();
+  Buffer b = a.grow(2 * kG).value().buffer;
+  const std::size_t before = driver.count<StreamSynchronize>();
+  EXPECT_TRUE(b.close(other).ok());
+  EXPECT_EQ(driver.count<StreamSynchronize>(), before + 2) << "the clear is the grown one's, too";
+}
+
+TEST_F(EdgesTest, CapacityAndFitChooseAmongIdleRanges) {
+  VmmOptions options;
+  options.cache = 64 * kG;
+  options.fit_percent = 50;
+  auto r = resource(options);
+  Buffer roomy = r.allocate(stream, 4 * kG, {.capacity = 16 * kG}).value();
+  const DevicePtr at = roomy.ptr();
+  EXPECT_TRUE(roomy.close().ok());
+  Buffer larger = r.allocate(stream, 4 * kG, {.capacity = 17 * kG}).value();
+  EXPECT_NE(larger.ptr(), at) << "it was promised less";
+  Buffer fits = r.allocate(stream, 3 * kG, {.capacity = 16 * kG}).value();
+  EXPECT_EQ(fits.ptr(), at) << "a third too large is within half";
+  EXPECT_EQ(fits.size(), 3 * kG);
+  EXPECT_EQ(fits.resize(4 * kG).value().placement, Placement::kKept);
+  EXPECT_TRUE(fits.close().ok());
+  EXPECT_EQ(r.statistics().cached, 4 * kG);
+  Buffer small = r.allocate(stream, 2 * kG).value();
+  EXPECT_NE(small.ptr(), at) << "twice as large is too large";
+  Buffer exact = r.allocate(stream, 4 * kG).value();
+  EXPECT_EQ(exact.ptr(), at);
+}
+
+TEST_F(EdgesTest, SecondOfTwoIdleRangesIsTakenIfItIsOrderedAlready) {
+  VmmOptions options;
+  options.cache = 64 * kG;
+  auto r = resource(options);
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer b = r.allocate(other, kG).value();
+  Buffer c = r.allocate(other, kG).value();
+  const DevicePtr first = b.ptr();
+  EXPECT_TRUE(a.close().ok());
+  EXPECT_TRUE(b.close().ok());
+  EXPECT_TRUE(c.close().ok());
+  EXPECT_EQ(r.allocate(other, kG).value().ptr(), first);
 }
 
 }  // namespace

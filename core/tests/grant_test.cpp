@@ -213,5 +213,48 @@ TEST_F(GrantTest, EqualListsAreOne) {
   EXPECT_EQ(memory.blocks, before + 4) << "which goes with its last chunk";
 }
 
+TEST_F(GrantTest, EachOptionOfAGrowMakesAListOfItsOwn) {
+  VmmOptions resources;
+  resources.peers = {{2}, {1}, {2}};
+  auto r = resource(resources);
+  Buffer a = r.allocate(stream, kG).value();
+  ASSERT_EQ(driver.last<MemSetAccess>().access.count, 3u) << "each peer once";
+  EXPECT_EQ(entry(driver.last<MemSetAccess>(), 1).location, device_location({1}));
+  GrowOptions narrower;
+  narrower.peer_access = Access::kRead;
+  Buffer b = a.grow(2 * kG, narrower).value().buffer;
+  EXPECT_EQ(entry(driver.last<MemSetAccess>(), 1).access, Access::kRead);
+  GrowOptions fewer;
+  fewer.peers = std::vector<DeviceId>{{3}};
+  Buffer c = b.grow(3 * kG, fewer).value().buffer;
+  ASSERT_EQ(driver.last<MemSetAccess>().access.count, 2u);
+  EXPECT_EQ(entry(driver.last<MemSetAccess>(), 1).location, device_location({3}));
+  GrowOptions none;
+  none.capacity = 8 * kG;
+  Buffer d = c.grow(4 * kG, none).value().buffer;
+  EXPECT_EQ(driver.last<MemSetAccess>().access.count, 3u) << "as the resource says";
+  narrower.peer_access = Access::kReadWrite;
+  memory.fail_in = 2;  // a mark or two in front of the list
+  GrowOptions another;
+  another.self_access = Access::kRead;
+  memory.fail_in = 1;
+  EXPECT_EQ(d.grow(5 * kG, another).status().error().exhausted, Exhausted::kHost);
+  memory.fail_in = 0;
+}
+
+TEST_F(GrantTest, WiderAccessIsThatOfChunksToCome) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  EXPECT_TRUE(r.grant({1}, Access::kRead).ok());
+  EXPECT_TRUE(r.grant({2}, Access::kRead).ok());
+  EXPECT_TRUE(r.grant({1}, Access::kReadWrite).ok());
+  EXPECT_EQ(r.grant({2}, Access::kNone).error().code, ErrorCode::kInvalidArgument);
+  Buffer b = r.allocate(stream, kG).value();
+  ASSERT_EQ(driver.last<MemSetAccess>().access.count, 3u);
+  EXPECT_EQ(entry(driver.last<MemSetAccess>(), 1).access, Access::kReadWrite);
+  EXPECT_EQ(entry(driver.last<MemSetAccess>(), 2).access, Access::kRead);
+  EXPECT_EQ(r.grant({1}, static_cast<Access>(9)).error().code, ErrorCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace granule

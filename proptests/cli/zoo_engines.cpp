@@ -42,13 +42,14 @@ ZooFind by_campaign(const prop::Specimen& specimen, Engine engine, const EngineL
     find.programs += result.programs;
     if (result.failures.empty()) break;
     const std::uint64_t index = result.failures[0].index;
-    find.seconds = seconds_since(start);
     find.program = prop::campaign_program(options, index);
     find.run = prop::campaign_run(options, index);
     find.run.cells = false;
+    find.seconds = seconds_since(start);
     find.found = is_clean_without(specimen, find.program, find.run);
     options.first = index + 1;  // what fails without the defect as well is no find
   }
+  if (!find.found) find.seconds = seconds_since(start);
   return find;
 }
 
@@ -77,7 +78,7 @@ ZooFind by_sweep(const prop::Specimen& specimen, const prop::SweepSource& source
   const prop::RunOptions run = options.run;
   prop::SweepResult result = prop::run_sweep(source, options);
   ZooFind find;
-  find.seconds = result.seconds;
+  find.seconds = result.seconds;  // also of those that end without a find
   find.programs = result.counts.programs + result.counts.runs;
   if (result.violations.empty()) return find;
   find.program = std::move(result.violations[0].faulted);

@@ -15,13 +15,13 @@ namespace granule::cli {
 
 enum class Engine : std::uint8_t {
   kSwarm,      // the campaign of `granule check`
+  kFocused,    // a campaign of what the defect needs and the plain things
   kRandom,     // the same with all features in every program, evenly
   kSweep,      // short generated programs, with every single fault
   kEnumerate,  // the palette of `granule enumerate`, up to three operations, with every fault
-  kFocused,    // a campaign of what the defect needs and the plain things
 };
-inline constexpr Engine kEngines[] = {Engine::kSwarm, Engine::kRandom, Engine::kSweep,
-                                      Engine::kEnumerate, Engine::kFocused};
+inline constexpr Engine kEngines[] = {Engine::kSwarm, Engine::kFocused, Engine::kRandom,
+                                      Engine::kSweep, Engine::kEnumerate};
 std::string_view name_of(Engine engine);
 
 struct EngineLimits {

@@ -59,6 +59,9 @@ CONSTANTS = {
     "StreamKind::kLegacy": "StreamKind::kPerThread",
     "UINT64_MAX": "0",
 }
+# What judges the mutants: weaker, it finds nothing new in a core that is right.
+ORACLE = {"audit.cpp": ("Audit", "expect", "count_links", "audit_record",
+                        "ResourceCore::check_invariants")}
 GRANULE = "2097152"
 LOGICAL = ("negate", "true", "false")
 RELATIONS = {"<": "right", ">=": "right", "<=": "left", ">": "left"}
@@ -87,7 +90,8 @@ class File:
 
     def __init__(self, name, text):
         self.name, self.source = name, cxx.Source(text)
-        self.mutants = []  # (operator, first, last, before, behind): {} is the number
+        self.mutants = []  # (operator, first, last, before, behind, function): {} is the number
+        self.idle = set()  # places in that list: mutants that can make no difference
         self.function = ""
 
     def add(self, operator, first, last, before, behind):
@@ -95,15 +99,15 @@ class File:
 
     def find(self):
         for body, name in cxx.functions(self.source):
+            if name in ORACLE.get(self.name, ()):
+                continue
             self.function = name
             self.block(cxx.statements(self.source, body))
         # A comparison that is all of a condition or of an operand is mutated there already.
         logical = {mutant[1:3] for mutant in self.mutants if mutant[0] in LOGICAL}
-        self.mutants = [
-            mutant
-            for mutant in self.mutants
-            if mutant[0] != "equal" or mutant[1:3] not in logical
-        ]
+        for index, mutant in enumerate(self.mutants):
+            if mutant[0] == "equal" and mutant[1:3] in logical:
+                self.idle.add(index)
         return self
 
     def block(self, statements):
@@ -124,6 +128,8 @@ class File:
         texts = [source.span(s.first, s.last) for s in (one, other)]
         if not all("(" in text for text in texts) or not self.depends(one, other):
             return False
+        if one.kind != other.kind:  # a check before or behind what it does not look at
+            self.idle.add(len(self.mutants))
         swapped = re.sub(r"//[^\n]*", "", texts[1] + " " + texts[0])
         self.add("swap", one.first, other.last, "if (granule::mutant({})) {{ " + brace(swapped) +
                  " }} else {{ ", " }}")
@@ -153,8 +159,12 @@ class File:
         if statement.kind == "return" and source.at(first + 1) == ";":
             self.add("drop", first, last, "{{ if (!granule::mutant({})) ", " }}")
         if statement.kind in ("expression", "declaration", "return"):
+            before = len(self.mutants)
             if source.at(first) != "static":
                 self.expression(first, last - 1)
+            if statement.kind == "declaration" and self.is_placeholder(first, last):
+                self.idle.update(i for i in range(before, len(self.mutants))
+                                 if self.mutants[i][0] == "constant")
         elif statement.kind == "loop":
             paren = first + 1
             self.expression(paren + 1, source.partner[paren] - 1)
@@ -162,6 +172,12 @@ class File:
             self.expression(first + 2, source.partner[first + 1] - 1)
         for block in statement.blocks:
             self.block(block)
+
+    def is_placeholder(self, first, last):
+        """A variable with a constant to begin with, or a driver call with room for its answer."""
+        text = self.source.span(first, last)
+        return re.fullmatch(r"[\w:<>]+\*? \w+ = [\w:]+;", text) or re.match(
+            r"[\w:]+ \w+\{.*\};", text, re.S) is not None
 
     def condition(self, first, last, declared=None):
         if declared:
@@ -299,8 +315,11 @@ def make(folder):
     for path in sorted(pathlib.Path(folder).glob("*.[ch]pp")):
         file = File(path.name, path.read_text()).find()
         numbers = []
-        for mutant in file.mutants:
+        for index, mutant in enumerate(file.mutants):
             described = describe(file, mutant, count)
+            if index in file.idle:
+                numbers.append(None)
+                continue
             described["number"] = len(mutants) + 1
             numbers.append(described["number"])
             mutants.append(described)
