@@ -87,7 +87,8 @@ void Writer::add_placement(Line& line, ResourceFact& fact) {
     place.id = 1;
     line.option("location", place);
   } else if (has(Feature::kSecondDevice) && c_.chance(1, 3)) {
-    line.option("peers", NumberList{{1}});
+    // The owner may be named among its peers, and has its own access all the same.
+    line.option("peers", c_.chance(1, 3) ? NumberList{{0, 1}} : NumberList{{1}});
     if (c_.chance(1, 3)) line.option("peer_access", Word{"r"});
   }
   if (has(Feature::kShare) && !host) {
