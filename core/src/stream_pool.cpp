@@ -127,7 +127,10 @@ void StreamPoolCore::shut_down() noexcept {
     return;
   }
   MemPoolDestroy call{pool_};
-  report_failed(pool_call(driver_, call));
+  const RelaxedScope relaxed(driver_);  // where it cannot be had, the destroy is tried all the same
+  const DriverStatus status = driver_.call(call);
+  if (status != DriverStatus::kSuccess)
+    report_failed(driver_error(status, kind_of<MemPoolDestroy>));
 }
 
 Result<DevicePtr> StreamPoolCore::allocate(const Stream& stream, std::uint64_t size) {

@@ -43,6 +43,10 @@ class Guard {
         if (field.role == Role::kMakes) made(field.kind, value, context.value);
         if (field.role == Role::kDrops) dropped(field.kind, value);
         using M = std::remove_cvref_t<decltype(member)>;
+        // The driver took it for what it is: a descriptor that another process sent.
+        if constexpr (std::is_same_v<C, MemImportFromShareableHandle> &&
+                      std::is_same_v<M, Descriptor>)
+          made(ObjectKind::kDescriptor, value, 0);
         if constexpr (std::is_same_v<M, ContextHandle>) {
           if (field.role == Role::kOut) made(ObjectKind::kContext, value, 0);
         } else if constexpr (std::is_same_v<M, PoolHandle>) {

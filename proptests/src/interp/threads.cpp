@@ -1,3 +1,4 @@
+// Claims of statements and the luggage of threads.
 #include "threads.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Depth-first enumeration of interleavings, within a bound on pre-emptions.
 #include <granule/prop/interleave.hpp>
 
 #include "../interp/threads.hpp"

@@ -1,3 +1,4 @@
+// Vector clocks of host threads, and what they must know of each other.
 #include "host_order.hpp"
 
 #include <string>

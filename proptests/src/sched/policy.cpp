@@ -1,3 +1,4 @@
+// The policies: turns, random, priorities, told.
 #include "policy.hpp"
 
 #include <algorithm>

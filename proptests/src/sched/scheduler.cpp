@@ -1,3 +1,4 @@
+// Fibres, crossings of the seam, and who waits for what.
 #include "scheduler.hpp"
 
 #include <algorithm>

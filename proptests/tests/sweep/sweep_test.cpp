@@ -125,6 +125,7 @@ TEST(Sweep, PairsHoldTwoHostAllocations) {
   constexpr std::uint64_t kMost = 200;
   SweepBreadth breadth;
   breadth.calls = false;
+  breadth.surroundings = false;
   for (std::uint64_t first = 1; first < 10; ++first)
     for (std::uint64_t second = 1; second < kMost; ++second) {
       const std::string text =
