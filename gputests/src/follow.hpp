@@ -23,6 +23,10 @@
 
 namespace granule::gpu {
 
+/// How far the last free memory that can be had may differ from the model's figure, and how much a
+/// driver may hold for itself.
+inline constexpr std::uint64_t kOwnMemorySlack = std::uint64_t{64} << 20;
+
 /// One answer of the device that the model does not allow.
 struct Divergence {
   std::uint64_t number = 0;  // of the call, from 1
