@@ -186,7 +186,8 @@ void Follower::follow(const Call& device, DriverStatus status, const Call& asked
   }
   std::unique_ptr<model::DriverState> before;
   const bool unsettled = oracle_.pending_work() > 0;
-  if (status == DriverStatus::kSuccess) look_at_pool(device, unsettled);
+  if (status == DriverStatus::kSuccess || status == DriverStatus::kOutOfMemory)
+    look_at_pool(device, unsettled);
   const std::uint64_t bytes = memory_asked(asked);
   const std::uint64_t free = bytes == 0 ? 0 : oracle_.free_bytes(0);
   const bool near_limit =

@@ -42,7 +42,8 @@ struct Divergence {
 std::string to_text(const Divergence& divergence);
 
 bool is_pool_allocation(const Call& call);
-/// Calls whose effect depends on which frees have run: pool allocations, the end of a stream.
+/// Calls whose effect depends on which frees have run: pool allocations, the end of a stream; and
+/// gates, behind which no query tells any more.
 bool shows_frees(const Call& call);
 
 /// From here on the text of each call is put into `buffer` before the device is asked, so that
@@ -74,7 +75,7 @@ class Follower final : public Backend {
     look_ = std::move(look);
     look_at_streams_ = streams;
   }
-  /// What was seen around a successful pool allocation, and before a stream is destroyed.
+  /// What was seen around a pool allocation that was answered, and before a stream is destroyed.
   struct Look {
     std::vector<StreamHandle> done;  // the device's, before it
     std::optional<std::uint64_t> reserved;
