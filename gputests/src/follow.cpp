@@ -29,10 +29,6 @@ constexpr bool is_any_of = (std::is_same_v<C, List> || ...);
 char* log_buffer = nullptr;
 std::size_t log_size = 0;
 
-/// How far the last free memory that can be had may differ from the model's figure, and how much
-/// a driver may hold for itself.
-constexpr std::uint64_t kSlack = std::uint64_t{64} << 20;
-
 /// The bytes of device memory that a call asks for; 0: it asks for none.
 std::uint64_t memory_asked(const Call& call) {
   return std::visit(
@@ -89,25 +85,7 @@ bool shows_progress(const Call& call) {
       call);
 }
 
-std::string spelled(DriverStatus status) { return std::string(name_of(status)); }
-
-/// The text of one output of a call.
-std::string output_text(const Call& call, std::string_view field) {
-  const std::string line = trace::to_text(call, DriverStatus::kSuccess);
-  const std::string key = " " + std::string(field) + "=";
-  const std::size_t at = line.find(key, line.find("=>"));
-  if (at == std::string::npos) return "?";
-  const std::size_t from = at + key.size();
-  return line.substr(from, line.find(' ', from) - from);
-}
-
 }  // namespace
-
-std::string to_text(const Divergence& d) {
-  return d.call + "\n    the model " + (d.model.empty() ? d.model_says : d.model) +
-         "\n    differs in " + d.field + ": the device says " + d.device_says + ", the model " +
-         d.model_says;
-}
 
 void log_calls_to(char* buffer, std::size_t size) {
   log_buffer = buffer;
@@ -208,16 +186,17 @@ void Follower::follow(const Call& device, DriverStatus status, const Call& asked
   }
   std::unique_ptr<model::DriverState> before;
   const bool unsettled = oracle_.pending_work() > 0;
-  if (status == DriverStatus::kSuccess) look_at_pool(device, unsettled);
+  if (status == DriverStatus::kSuccess || status == DriverStatus::kOutOfMemory)
+    look_at_pool(device, unsettled);
   const std::uint64_t bytes = memory_asked(asked);
   const std::uint64_t free = bytes == 0 ? 0 : oracle_.free_bytes(0);
   const bool near_limit =
       bytes != 0 && ((status == DriverStatus::kOutOfMemory && bytes <= free) ||
-                     (status == DriverStatus::kSuccess && bytes + kSlack > free));
+                     (status == DriverStatus::kSuccess && bytes + kOwnMemorySlack > free));
   if ((unsettled && shows_progress(asked)) || is_sticky(status) || near_limit)
     before = std::make_unique<model::DriverState>(oracle_);
   Try tried = attempt(device, status, asked, thread);
-  if (!tried.field.empty() && near_limit && bytes + kSlack > free)
+  if (!tried.field.empty() && near_limit && bytes + kOwnMemorySlack > free)
     retry_grant(tried, device, status, asked, thread, *before);
   if (!tried.field.empty() && before) retry(tried, device, status, asked, thread, *before);
   if (std::holds_alternative<StreamEndCapture>(device) && captures_ > 0) --captures_;
@@ -261,66 +240,6 @@ void Follower::settle(const Call& device, const Try& tried, model::ThreadId thre
   }
 }
 
-void Follower::record(const Call& device, DriverStatus status, const Try& tried,
-                      model::ThreadId thread) {
-  Divergence found;
-  found.number = calls_;
-  found.origin = current_origin();
-  found.field = tried.field;
-  found.call = trace::to_text(device, status);
-  found.model = trace::to_text(tried.call, tried.status);
-  const std::string name(name_of(kind(device)));
-  if (found.field == "status") {
-    found.device_says = spelled(status);
-    found.model_says = spelled(tried.status);
-    found.signature = name + " status " + found.device_says + " " + found.model_says;
-  } else if (found.field == "reserved") {
-    found.device_says = std::to_string(*reserved_);
-    found.model_says = std::to_string(oracle_reserved(thread));
-    found.signature = name + " reserved";
-  } else {
-    found.device_says = output_text(device, found.field);
-    found.model_says = output_text(tried.call, found.field);
-    found.signature = name + " " + found.field;
-  }
-  report(found);
-}
-
-void Follower::report(const Divergence& divergence) {
-  constexpr std::size_t kMost = 100;
-  any_ = true;
-  if (divergences_.size() < kMost) divergences_.push_back(divergence);
-}
-
-void Follower::compare_free(std::int32_t device, std::uint64_t free) {
-  const std::lock_guard lock(mutex_);
-  const bool other = other_calls_;
-  const bool last = static_cast<std::size_t>(device) + 1 == oracle_.config().devices.size();
-  if (last) other_calls_ = false;  // all devices have been asked
-  const std::uint64_t wanted =
-      error_.free_bytes(oracle_, device) +
-      static_cast<std::uint64_t>(own_memory_.empty() ? 0 : own_memory_[device]);
-  if (wanted == free || any_) return;
-  const auto moved = static_cast<std::int64_t>(free - wanted);
-  if (own_memory_moves_ && other && moved < static_cast<std::int64_t>(kSlack) &&
-      moved > -static_cast<std::int64_t>(kSlack)) {
-    own_memory_[device] += moved;
-    ++followed_;
-    return;
-  }
-  Divergence found;
-  found.number = calls_;
-  found.field = "free memory";
-  found.call = "cuMemGetInfo of device " + std::to_string(device);
-  found.device_says = std::to_string(free);
-  found.model_says = std::to_string(wanted);
-  found.signature = "free memory";
-  const auto less = static_cast<std::int64_t>(free - wanted);
-  found.model =
-      "expects " + std::to_string(wanted) + " bytes (difference " + std::to_string(less) + ")";
-  report(found);
-}
-
 std::uint64_t Follower::most_free() const {
   std::uint64_t most = 0;
   for (std::size_t i = 0; i < oracle_.config().devices.size(); ++i)
@@ -338,13 +257,8 @@ bool Follower::may_be_short(const Call& call) const {
     return reserve->size >= kMuchAddress;
   if (memory_asked(call) != 0) return false;
   for (std::size_t i = 0; i < oracle_.config().devices.size(); ++i)
-    if (oracle_.free_bytes(static_cast<std::int32_t>(i)) < kSlack) return true;
+    if (oracle_.free_bytes(static_cast<std::int32_t>(i)) < kOwnMemorySlack) return true;
   return false;
-}
-
-std::vector<Divergence> Follower::take_divergences() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(divergences_, {});
 }
 
 // Measured: in a process that has made and destroyed many streams a held one can hold up others

@@ -23,6 +23,10 @@
 
 namespace granule::gpu {
 
+/// How far the last free memory that can be had may differ from the model's figure, and how much a
+/// driver may hold for itself.
+inline constexpr std::uint64_t kOwnMemorySlack = std::uint64_t{64} << 20;
+
 /// One answer of the device that the model does not allow.
 struct Divergence {
   std::uint64_t number = 0;  // of the call, from 1
@@ -38,7 +42,8 @@ struct Divergence {
 std::string to_text(const Divergence& divergence);
 
 bool is_pool_allocation(const Call& call);
-/// Calls whose effect depends on which frees have run: pool allocations, the end of a stream.
+/// Calls whose effect depends on which frees have run: pool allocations, the end of a stream; and
+/// gates, behind which no query tells any more.
 bool shows_frees(const Call& call);
 
 /// From here on the text of each call is put into `buffer` before the device is asked, so that
@@ -70,7 +75,7 @@ class Follower final : public Backend {
     look_ = std::move(look);
     look_at_streams_ = streams;
   }
-  /// What was seen around a successful pool allocation, and before a stream is destroyed.
+  /// What was seen around a pool allocation that was answered, and before a stream is destroyed.
   struct Look {
     std::vector<StreamHandle> done;  // the device's, before it
     std::optional<std::uint64_t> reserved;

@@ -9,7 +9,8 @@
 namespace granule::gpu {
 
 bool shows_frees(const Call& call) {
-  return is_pool_allocation(call) || std::holds_alternative<StreamDestroy>(call);
+  return is_pool_allocation(call) || std::holds_alternative<StreamDestroy>(call) ||
+         std::holds_alternative<CloseGate>(call);
 }
 
 bool is_pool_allocation(const Call& call) {
@@ -44,13 +45,15 @@ void Follower::look_at_streams(const Call& call, model::ThreadId thread) {
   if (!look_at_streams_ || captures_ != 0 || !shows_frees(call)) return;
   if (oracle_.pending_work() == 0) return;
   const OriginScope scope(CallOrigin::kHarness);
-  for (const auto& [value, unused] : live_[ObjectKind::kStream]) {
-    Call query = StreamQuery{StreamHandle{value}};
-    if (device_.execute(query) != DriverStatus::kSuccess) continue;
+  const auto look = [&](StreamHandle stream) {
+    Call query = StreamQuery{stream};
+    if (device_.execute(query) != DriverStatus::kSuccess) return;
     const Call asked = renamed_inputs(names_, query);
     oracle_.advance_stream(thread, std::get<StreamQuery>(asked).stream);
-    done_.push_back(StreamHandle{value});
-  }
+    done_.push_back(stream);
+  };
+  for (const auto& [value, unused] : live_[ObjectKind::kStream]) look(StreamHandle{value});
+  look(kLegacyStream);
 }
 
 void Follower::look_at_pool(const Call& device, bool unsettled) {
@@ -112,9 +115,9 @@ Follower::Try Follower::attempt(const Call& device, DriverStatus status, const C
     const auto* reserve = std::get_if<MemAddressReserve>(&device);
     if (reserve != nullptr && std::get<MemAddressReserve>(tried.call).ptr != reserve->ptr)
       tried.field = "ptr";
-    if (tried.field.empty() && reserved_ && oracle_reserved(thread) != *reserved_)
-      tried.field = "reserved";
   }
+  if (tried.field.empty() && reserved_ && oracle_reserved(thread) != *reserved_)
+    tried.field = "reserved";
   return tried;
 }
 

@@ -28,7 +28,8 @@ std::vector<record::Entry> FollowingMachine::take_recording() {
     const auto* from = std::get_if<MemAllocFromPoolAsync>(&entry.call);
     const std::uint32_t thread = entry.thread;
     const PoolHandle handle = from != nullptr ? from->pool : PoolHandle{};
-    const bool made = shows_frees(entry.call) && entry.status == DriverStatus::kSuccess;
+    const bool made = shows_frees(entry.call) && (entry.status == DriverStatus::kSuccess ||
+                                                  entry.status == DriverStatus::kOutOfMemory);
     if (!made || look == follower_.looks().end()) {
       all.push_back(std::move(entry));
       continue;

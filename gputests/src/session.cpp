@@ -71,6 +71,11 @@ void Session::worsen(int code) {
 }
 
 bool Session::open(const std::string& what, std::uint64_t seed) {
+  if (!options_.cuda && !options_.record.empty()) {
+    std::fprintf(stderr, "granule: --record keeps what a GPU answered; it needs --backend cuda\n");
+    exit_code_ = 2;
+    return false;
+  }
   profile_ = probe(options_.cuda);
   if (!profile_.unfit.empty()) {
     std::fprintf(stderr, "granule: unfit machine: %s\n", profile_.unfit.c_str());

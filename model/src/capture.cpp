@@ -98,7 +98,6 @@ bool is_capturing(const State& state, std::uint64_t stream) {
 
 void add_capture_node(State& state, std::uint64_t stream) {
   state.streams[stream].capture_nodes += 1;
-  state.streams[stream].capture_work = true;
 }
 
 DriverStatus wait_for_captured_event(State& state, std::uint64_t stream, const Event& event) {
@@ -113,8 +112,7 @@ DriverStatus wait_for_captured_event(State& state, std::uint64_t stream, const E
     if (waiting.kind == StreamKind::kLegacy) return DriverStatus::kInvalidValue;
     waiting.capture = event.capture;
     waiting.capture_nodes = 0;
-    waiting.capture_work = event.capture_work;
-    capture.forked[stream] = kNone;
+    capture.forked[stream] = 0;
     return DriverStatus::kSuccess;
   }
   if (waiting.capture != event.capture) {
@@ -122,11 +120,9 @@ DriverStatus wait_for_captured_event(State& state, std::uint64_t stream, const E
     kill_capture(state, event.capture);
     return DriverStatus::kStreamCaptureMerge;
   }
-  waiting.capture_work = waiting.capture_work || event.capture_work;
   const auto fork = capture.forked.find(event.point.stream);
   if (fork != capture.forked.end() && stream != event.point.stream) {
-    const bool first = fork->second == kNone;
-    fork->second = first ? event.capture_node : std::max(fork->second, event.capture_node);
+    fork->second = std::max(fork->second, event.capture_node);
   }
   return DriverStatus::kSuccess;
 }
@@ -155,7 +151,6 @@ DriverStatus run_call(State& state, ThreadId thread, StreamBeginCapture& call) {
   capture.context = origin.context;
   origin.capture = state.next_capture++;
   origin.capture_nodes = 0;
-  origin.capture_work = false;
   state.captures.emplace(origin.capture, capture);
   state.active_captures += 1;
   return DriverStatus::kSuccess;
@@ -173,12 +168,10 @@ DriverStatus run_call(State& state, ThreadId thread, StreamEndCapture& call) {
     return DriverStatus::kStreamCaptureWrongThread;
   }
   const bool killed = capture.status != CaptureStatus::kActive;
-  // Measured: a stream that was forked before there was any work, and did none, is joined.
-  const bool unjoined =
-      std::any_of(capture.forked.begin(), capture.forked.end(), [&](const auto& fork) {
-        const Stream& forked = state.streams[fork.first];
-        return forked.capture_work && (fork.second == kNone || forked.capture_nodes > fork.second);
-      });
+  // Measured: a stream that was forked and did no work of its own is joined.
+  const bool unjoined = std::any_of(
+      capture.forked.begin(), capture.forked.end(),
+      [&](const auto& fork) { return state.streams[fork.first].capture_nodes > fork.second; });
   end_capture(state, number);
   if (killed) return DriverStatus::kStreamCaptureInvalidated;
   if (unjoined) return DriverStatus::kStreamCaptureUnjoined;

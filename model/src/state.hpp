@@ -198,7 +198,6 @@ struct Stream {
   std::uint64_t capture = 0;  // number of the capture it is part of; 0: none
   std::uint64_t closed_gates = 0;
   std::uint64_t capture_nodes = 0;
-  bool capture_work = false;  // in the capture something is to be done before its next node
   std::uint32_t queries = 0;  // NOT_READY answers since it last moved
   std::uint64_t submitted() const { return ran + queue.size(); }
 };
@@ -209,7 +208,6 @@ struct Event {
   bool recorded = false;
   std::uint64_t capture = 0;  // recorded into this capture
   std::uint64_t capture_node = 0;
-  bool capture_work = false;  // of the stream, when it was recorded into a capture
   StreamPoint point;
   Clock order;  // what the recording is ordered behind, itself included
 };

@@ -195,11 +195,9 @@ DriverStatus run_call(State& state, ThreadId thread, EventRecord& call) {
   Event& made = *event.event;
   made.recorded = true;
   if (is_capturing(state, found.number)) {
-    Stream& stream = state.streams[found.number];
-    stream.capture_nodes += 1;
+    const Stream& stream = state.streams[found.number];
     made.capture = stream.capture;
     made.capture_node = stream.capture_nodes;
-    made.capture_work = stream.capture_work;
     made.point = {found.number, 0};
     return DriverStatus::kSuccess;
   }

@@ -70,7 +70,7 @@ TEST(Captures, a_captured_event_forks_and_joins) {
   m.call(StreamWaitEvent{t, m.event_on(s), 0});
   m.kernel(KernelKind::kSpin, {}, 0, t);
   EXPECT_EQ(m.call(StreamEndCapture{s, {}}), kStreamCaptureUnjoined);
-  // Forked before there was any work, and idle: joined.
+  // Forked, and without work of its own: joined.
   m.call(StreamBeginCapture{s, CaptureMode::kRelaxed});
   m.call(StreamWaitEvent{t, m.event_on(s), 0});
   EXPECT_EQ(m.call(StreamEndCapture{s, {}}), kSuccess);
