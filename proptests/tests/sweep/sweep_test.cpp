@@ -126,7 +126,7 @@ TEST(Sweep, PairsHoldTwoHostAllocations) {
   SweepBreadth breadth;
   breadth.calls = false;
   breadth.surroundings = false;
-  for (std::uint64_t first = 1; first < 10; ++first)
+  for (std::uint64_t first = 1; first < 40; ++first)
     for (std::uint64_t second = 1; second < kMost; ++second) {
       const std::string text =
           to_text(sweep_program(grow_program(), breadth, {}, first << 32 | second));
