@@ -121,6 +121,8 @@ TEST(Sweep, AClassWithoutARunShowsNothingOfIt) {
 }
 
 TEST(Sweep, PairsHoldTwoHostAllocations) {
+  // Of one operation a second allocation is not reached: it needs another operation.
+  const Program program = program_of("resource r vmm\na = allocate r 1g\nb = allocate r 1g\n");
   std::uint64_t both = 0;
   constexpr std::uint64_t kMost = 200;
   SweepBreadth breadth;
@@ -128,8 +130,7 @@ TEST(Sweep, PairsHoldTwoHostAllocations) {
   breadth.surroundings = false;
   for (std::uint64_t first = 1; first < 40; ++first)
     for (std::uint64_t second = 1; second < kMost; ++second) {
-      const std::string text =
-          to_text(sweep_program(grow_program(), breadth, {}, first << 32 | second));
+      const std::string text = to_text(sweep_program(program, breadth, {}, first << 32 | second));
       const std::size_t at = text.find("fail host_alloc");
       if (at == std::string::npos) break;  // no such run
       both += text.find("fail host_alloc", at + 1) != std::string::npos ? 1 : 0;
