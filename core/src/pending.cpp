@@ -55,8 +55,8 @@ void ResourceCore::finish_reap(Record* record) noexcept {
 }
 
 // Operations give a few pending ranges back on their way, where no worker does.
-void ResourceCore::reap_on_the_way() {
-  if (!options_.worker) collect(UINT64_MAX, kReapsPerOperation);
+void ResourceCore::reap_on_the_way(std::uint64_t most) {
+  if (!options_.worker) collect(UINT64_MAX, most);
 }
 
 void ResourceCore::note_given_back() {

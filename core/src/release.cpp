@@ -157,7 +157,7 @@ Status ResourceCore::drop(Record*& record, bool may_stay) {
 }
 
 Status ResourceCore::close_open(Record*& record, const Stream* stream) {
-  reap_on_the_way();
+  reap_on_the_way(kReapsPerClose);
   // The stream named here replaces the buffer's own; kept aside until the close is certain.
   StreamUse named;
   if (stream) {
@@ -206,7 +206,7 @@ Status ResourceCore::close_open(Record*& record, const Stream* stream) {
 }
 
 Status ResourceCore::drop_open(Record*& record, bool may_stay) {
-  reap_on_the_way();
+  reap_on_the_way(kReapsPerClose);
   bool skipped = holds_nothing(*record);
   if (!skipped) {
     Status ordered = refuse_if_capturing(*record);

@@ -25,6 +25,8 @@ class ReservationRef;
 
 /// An operation reaps at most this many pending ranges on its way, so that its time is bounded.
 inline constexpr std::uint64_t kReapsPerOperation = 8;
+/// A close must not take long: it gives back as many as it adds.
+inline constexpr std::uint64_t kReapsPerClose = 1;
 
 /// Mappings that other threads may add while a grant is under way.
 inline constexpr std::size_t kGrantSpare = 64;
@@ -237,7 +239,7 @@ class ResourceCore {
   CollectResult reap_wanted(std::uint64_t budget_ns, std::uint64_t most, Wanted&& wanted);
   bool reap_in_the_way(const Mapping& last, std::uint64_t size);
   void finish_reap(Record* record) noexcept;
-  void reap_on_the_way();
+  void reap_on_the_way(std::uint64_t most = kReapsPerOperation);
   void note_given_back();
   std::uint64_t given_back();
   void leave_transit(std::uint64_t idle_bytes);

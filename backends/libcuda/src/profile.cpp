@@ -1,5 +1,5 @@
-// Three devices. The numbers of a column are those that such a device reports; where two devices
-// agree the H200's serves.
+// Three devices. The H200's numbers were read from one (driver 580.159.04); of the others, those
+// that such a device reports; where two devices agree the H200's serves.
 #include "profile.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr std::array<int, 148> kH200 = {
     0,         1,  // 10
     0,         131072,     131072,  65536,   16384,  16384,      16384,   32768,
     32768,     2048,  // 20
-    512,       1,          1,       kModel,  0,      0,          3201000, 6144,
+    512,       1,          1,       kModel,  0,      0,          3201000, 6016,
     62914560,  2048,  // 30
     3,         kModel,     32768,   2048,    1,      32768,      32768,   8192,
     8192,      32768,  // 40
@@ -40,17 +40,18 @@ constexpr std::array<int, 148> kH200 = {
     1,         1,  // 70
     1,         233472,     65536,   1,       0,      0,          0,       2,
     0,         1,  // 80
-    1,         1,          1,       1,       1,      1,          0,       232448,
+    1,         1,          0,       0,       0,      1,          1,       232448,
     0,         1,  // 90
     0,         0,          kModel,  kModel,  kModel, kModel,     32,      1,
     39321600,  134217728,  // 100
     kModel,    1024,       1,       1,       1,      kModel,     kModel,  1,
-    100,       1,  // 110
+    100,       9,  // 110
     1,         1,          kModel,  1,       1,      1,          4,       1,
     kModel,    1,  // 120
     0,         -1,         0,       0,       kModel, 0,          0,       0,
-    0,         590680286,                                                      // 130
-    411439326, kModel,     1,       0,       1,      kModel,     0,       0};  // 140
+    0,         590680286,                                                     // 130
+    415174878, kModel,     1,       0,       1,      kModel,     0,       0,  // 140
+};
 
 struct Other {
   int attribute;

@@ -18,7 +18,7 @@ class GRANULE_EXPORT SharedBuffer {
  public:
   struct Chunk {
     Descriptor descriptor;
-    std::uint64_t size = 0;    // bytes; an importer cannot learn it from the descriptor
+    std::uint64_t size = 0;  // bytes; an importer cannot learn it from the descriptor
     /// Number of the exporting chunk in this process; 0: another process made the memory, and an
     /// import is charged to the importer's limit.
     std::uint64_t origin = 0;

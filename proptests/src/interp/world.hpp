@@ -216,14 +216,14 @@ class World {
   bool any_fault = false;               // a fault was armed
   /// Did an injected fault fire so far? What none can explain must not happen.
   bool has_faulted() const { return faults->fired_in_all() != 0 || host_memory.failed() != 0; }
-  bool any_import = false;              // memory that is shared outside the budget
-  std::uint64_t keepers = 0;            // reservations behind holes, which no check counts
-  bool followed = false;                // on hardware: a place differed from what the program says
-  std::uint64_t followed_count = 0;     // expectations replaced since
-  bool misused = false;                 // the program released what it still uses, untold
-  bool last_failed = false;             // the last statement failed or would block
-  bool context_lost = false;            // a primary context was reset: its memory went with it
-  std::vector<Visible> visible;         // buffers after the last statement of the allocator
+  bool any_import = false;           // memory that is shared outside the budget
+  std::uint64_t keepers = 0;         // reservations behind holes, which no check counts
+  bool followed = false;             // on hardware: a place differed from what the program says
+  std::uint64_t followed_count = 0;  // expectations replaced since
+  bool misused = false;              // the program released what it still uses, untold
+  bool last_failed = false;          // the last statement failed or would block
+  bool context_lost = false;         // a primary context was reset: its memory went with it
+  std::vector<Visible> visible;      // buffers after the last statement of the allocator
   std::size_t made_resources = 0;
   std::size_t gone_resources = 0;  // of those, at the last look
   Holdings lost;                   // leaked by resources that are gone, and reported
