@@ -149,6 +149,7 @@ class Runner {
     if (observer) observer->after(world_, world_.statement, reply);
     took_over_ = world_.machine->followed() != followed;
     before.hindered = world_.faults->fired_in_all() != fired;
+    if (before.hindered) world_.fault_fired = true;
     const bool alone = claim.is_alone();
     const bool quiet = claim.is_quiet();
     const PinScope pinned(world_);

@@ -214,8 +214,11 @@ class World {
   std::vector<ContextHandle> contexts;
   std::vector<Descriptor> descriptors;  // open ones that the program made with driver calls
   bool any_fault = false;               // a fault was armed
+  bool fault_fired = false;  // also in a statement that would block, which takes its count back
   /// Did an injected fault fire so far? What none can explain must not happen.
-  bool has_faulted() const { return faults->fired_in_all() != 0 || host_memory.failed() != 0; }
+  bool has_faulted() const {
+    return fault_fired || faults->fired_in_all() != 0 || host_memory.failed() != 0;
+  }
   bool any_import = false;           // memory that is shared outside the budget
   std::uint64_t keepers = 0;         // reservations behind holes, which no check counts
   bool followed = false;             // on hardware: a place differed from what the program says
