@@ -25,7 +25,8 @@ Result<ResourceCore::Extension> ResourceCore::extend(ExtendRequest request) {
     return extend_with_wish(modest, false);
   };
   const auto is_final = [](const Result<Extension>& result) {
-    return result.ok() || result.error().code != ErrorCode::kOutOfMemory;
+    return result.ok() || result.error().code != ErrorCode::kOutOfMemory ||
+           result.error().exhausted == Exhausted::kHost;
   };
   if (request.add > request.least) {
     if (request.last) {

@@ -37,7 +37,7 @@ struct Words {
 
 /// A word, or the key of an option, that is none of those that can stand there.
 struct UnknownWord {
-  std::string_view word;
+  std::string word;
   std::string_view expected;
 };
 /// The first of a statement; nothing if it has none.

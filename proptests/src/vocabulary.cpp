@@ -18,7 +18,7 @@ using Unknown = std::optional<UnknownWord>;
 
 Unknown unless(bool known, std::string_view word, std::string_view expected) {
   if (known) return std::nullopt;
-  return UnknownWord{word, expected};
+  return UnknownWord{std::string(word), expected};
 }
 
 bool is_count(std::string_view text) {
@@ -67,7 +67,7 @@ Unknown unknown_in_resource(const Statement& s) {
         part->terms.size() == 1 &&
         (part->terms[0].kind == Term::Kind::kPercent ||
          (part->terms[0].kind == Term::Kind::kNumber && part->terms[0].unit == Unit::kNone));
-    if (!percent) return UnknownWord{key, "a percentage, as 25%"};
+    if (!percent) return UnknownWord{std::string(key), "a percentage, as 25%"};
   }
   return std::nullopt;
 }
