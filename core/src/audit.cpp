@@ -14,7 +14,10 @@ std::uint64_t ResourceCore::unmet_bytes(const Record& record) {
   for (const Mapping* mapping = record.last; mapping; mapping = mapping->prev) {
     Chunk* chunk = mapping->chunk;
     if (!chunk->handle) continue;
-    if (chunk->exported || chunk->imported) chunk = holder_of(chunk->origin, nullptr);
+    // Of memory that another process made nothing more is known: each of its chunks counts.
+    if (Chunk* const lowest =
+            chunk->exported || chunk->imported ? holder_of(chunk->origin, nullptr) : nullptr)
+      chunk = lowest;
     if (chunk->mark == walk_) continue;
     chunk->mark = walk_;
     bytes += chunk->size;

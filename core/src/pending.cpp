@@ -75,24 +75,21 @@ void ResourceCore::leave_transit(std::uint64_t idle_bytes) {
   if (--in_transit_ == 0) changed_.notify_all();
 }
 
-// Gives back what is done of the pending ranges that are `wanted` (asked with mutex_ held).
+// Looks at `tries` pending ranges that are `wanted` (asked with mutex_ held) and gives back what is
+// done of them.
 template <class Wanted>
-CollectResult ResourceCore::reap_wanted(std::uint64_t budget_ns, std::uint64_t most,
+CollectResult ResourceCore::reap_wanted(std::uint64_t budget_ns, std::uint64_t tries,
                                         Wanted&& wanted) {
   CollectResult result;
-  std::uint64_t waiting = 0;
-  {
-    const Lock lock(mutex_);
-    waiting = static_cast<std::uint64_t>(std::count_if(pending_.begin(), pending_.end(), wanted));
-  }
-  if (waiting == 0) return result;
+  if (tries == 0) return result;
   const std::uint64_t start = budget_ns == UINT64_MAX ? 0 : driver_.runtime().now_ns();
   const RelaxedScope relaxed(driver_);
   if (!relaxed.status().ok()) {
-    result.pending = waiting;
+    const Lock lock(mutex_);
+    result.pending = pending_.size();
     return result;
   }
-  for (std::uint64_t i = 0; i < std::min(waiting, most); ++i) {
+  for (std::uint64_t i = 0; i < tries; ++i) {
     if (budget_ns != UINT64_MAX && i != 0 && driver_.runtime().now_ns() - start >= budget_ns) break;
     Record* record = nullptr;
     RecordState was = RecordState::kRetired;
@@ -119,7 +116,12 @@ CollectResult ResourceCore::reap_wanted(std::uint64_t budget_ns, std::uint64_t m
 }
 
 CollectResult ResourceCore::collect(std::uint64_t budget_ns, std::uint64_t most_ranges) {
-  return reap_wanted(budget_ns, most_ranges, [](const Record&) { return true; });
+  std::uint64_t tries = 0;
+  {
+    const Lock lock(mutex_);
+    tries = std::min<std::uint64_t>(pending_.size(), most_ranges);
+  }
+  return reap_wanted(budget_ns, tries, [](const Record&) { return true; });
 }
 
 // Pending ranges that lie in the `size` bytes behind `last` go, if they are done. True if any did.
@@ -128,7 +130,12 @@ bool ResourceCore::reap_in_the_way(const Mapping& last, std::uint64_t size) {
     return record.last && record.last->end() > last.end() &&
            record.base < checked_add(last.end(), size).value_or(UINT64_MAX);
   };
-  return reap_wanted(UINT64_MAX, UINT64_MAX, in_the_way).ranges != 0;
+  std::uint64_t tries = 0;
+  {
+    const Lock lock(mutex_);
+    tries = static_cast<std::uint64_t>(std::count_if(pending_.begin(), pending_.end(), in_the_way));
+  }
+  return reap_wanted(UINT64_MAX, tries, in_the_way).ranges != 0;
 }
 
 // Waits for the oldest retired range and gives it back. False if there is none to wait for: what

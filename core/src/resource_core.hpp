@@ -236,7 +236,7 @@ class ResourceCore {
   // pending.cpp
   bool try_reap(Record& record, RecordState was);
   template <class Wanted>
-  CollectResult reap_wanted(std::uint64_t budget_ns, std::uint64_t most, Wanted&& wanted);
+  CollectResult reap_wanted(std::uint64_t budget_ns, std::uint64_t tries, Wanted&& wanted);
   bool reap_in_the_way(const Mapping& last, std::uint64_t size);
   void finish_reap(Record* record) noexcept;
   void reap_on_the_way(std::uint64_t most = kReapsPerOperation);

@@ -291,7 +291,8 @@ Status ResourceCore::suspend(std::span<Buffer* const> buffers, bool backup) {
     }
   Status done;
   for (Buffer* buffer : buffers)
-    if (Record& record = *record_of(*buffer); backup && done.ok() && !record.suspended)
+    if (Record& record = *record_of(*buffer);
+        backup && done.ok() && !record.suspended && !record.backup)  // once, if it is there twice
       done = take_backup(record);
   if (done.ok()) done = unmap_all(buffers);
   for (Buffer* buffer : buffers) {

@@ -102,6 +102,20 @@ TEST_F(ShareTest, MemoryThatTheResourceHoldsIsChargedOnce) {
   EXPECT_EQ(r.statistics().charged, 0u);
 }
 
+TEST_F(ShareTest, MemoryOfAnotherProcessCountsByItself) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, 2 * kG).value();
+  SharedBuffer exported = r.export_buffer(a).value();
+  SharedBuffer received(driver, HandleType::kPosixFd);
+  for (SharedBuffer::Chunk chunk : exported.chunks()) {
+    chunk.origin = 0;
+    received.add(chunk);
+  }
+  Buffer b = r.import_buffer(stream, received).value();
+  EXPECT_EQ(r.statistics().live, 4 * kG);
+  EXPECT_EQ(r.check_invariants(), "");
+}
+
 TEST_F(ShareTest, MemoryOfOthersIsChargedAndGivenBackOnFailure) {
   auto theirs = resource();
   auto ours = resource(3 * kG);

@@ -3,33 +3,11 @@
 
 #include <utility>
 
+#include <granule/prop/xml.hpp>
 #include <nlohmann/json.hpp>
 
 namespace granule::gpu {
 namespace {
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
-    }
-  }
-  return out;
-}
 
 bool is_error(Outcome::Kind kind) {
   return kind == Outcome::Kind::kHang || kind == Outcome::Kind::kCrash ||
@@ -89,12 +67,12 @@ bool Report::finish() {
     skipped += one.outcome.kind == Outcome::Kind::kUnmet ? 1 : 0;
   }
   out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\""
-      << escaped(what_) << "\" hostname=\"" << escaped(machine_) << "\" tests=\"" << cases_.size()
-      << "\" failures=\"" << failures << "\" errors=\"" << errors << "\" skipped=\"" << skipped
-      << "\">\n";
+      << prop::xml_escaped(what_) << "\" hostname=\"" << prop::xml_escaped(machine_)
+      << "\" tests=\"" << cases_.size() << "\" failures=\"" << failures << "\" errors=\"" << errors
+      << "\" skipped=\"" << skipped << "\">\n";
   for (const Case& one : cases_) {
-    out << "  <testcase classname=\"" << escaped(one.suite) << "\" name=\"" << escaped(one.name)
-        << "\" time=\"" << one.outcome.seconds << "\"";
+    out << "  <testcase classname=\"" << prop::xml_escaped(one.suite) << "\" name=\""
+        << prop::xml_escaped(one.name) << "\" time=\"" << one.outcome.seconds << "\"";
     if (one.outcome.kind == Outcome::Kind::kClean) {
       out << "/>\n";
       continue;
@@ -102,8 +80,8 @@ bool Report::finish() {
     const char* tag = one.outcome.kind == Outcome::Kind::kUnmet ? "skipped"
                       : is_error(one.outcome.kind)              ? "error"
                                                                 : "failure";
-    out << ">\n    <" << tag << " message=\"" << escaped(one.outcome.signature) << "\">"
-        << escaped(one.outcome.message) << "</" << tag << ">\n  </testcase>\n";
+    out << ">\n    <" << tag << " message=\"" << prop::xml_escaped(one.outcome.signature) << "\">"
+        << prop::xml_escaped(one.outcome.message) << "</" << tag << ">\n  </testcase>\n";
   }
   out << "</testsuite>\n</testsuites>\n";
   return out.good();

@@ -4,33 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include <granule/prop/xml.hpp>
 #include <nlohmann/json.hpp>
 
 namespace granule::cli {
 namespace {
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
-    }
-  }
-  return out;
-}
 
 const char* name_of(prop::RunStatus status) {
   switch (status) {
@@ -86,15 +64,15 @@ bool ReplayReport::finish() {
       << count(prop::RunStatus::kFailed) << "\" skipped=\"" << count(prop::RunStatus::kUnmet)
       << "\">\n";
   for (const Case& one : cases_) {
-    out << "  <testcase classname=\"" << escaped(one.file) << "\" name=\"" << escaped(one.name)
-        << "\"";
+    out << "  <testcase classname=\"" << prop::xml_escaped(one.file) << "\" name=\""
+        << prop::xml_escaped(one.name) << "\"";
     if (one.status == prop::RunStatus::kClean) {
       out << "/>\n";
       continue;
     }
     const char* tag = one.status == prop::RunStatus::kUnmet ? "skipped" : "failure";
-    out << ">\n    <" << tag << " message=\"" << escaped(one.signature) << "\">"
-        << escaped(one.message) << "</" << tag << ">\n  </testcase>\n";
+    out << ">\n    <" << tag << " message=\"" << prop::xml_escaped(one.signature) << "\">"
+        << prop::xml_escaped(one.message) << "</" << tag << ">\n  </testcase>\n";
   }
   out << "</testsuite>\n</testsuites>\n";
   return good_ && out.good();
