@@ -9,7 +9,7 @@ namespace granule {
 namespace {
 
 class ShareTest : public testing::Test {
- protected:
+ public:
   ShareTest() {
     driver.script = [this](Call& call) -> std::optional<DriverStatus> {
       if (auto* out = std::get_if<MemExportToShareableHandle>(&call))
@@ -48,7 +48,7 @@ TEST_F(ShareTest, EveryChunkHasADescriptorInAddressOrder) {
   EXPECT_EQ(shared.chunks()[0].descriptor, Descriptor{1});
   EXPECT_NE(shared.chunks()[0].origin, shared.chunks()[1].origin);
   SharedBuffer moved = std::move(shared);
-  EXPECT_TRUE(shared.chunks().empty());
+  EXPECT_TRUE(shared.chunks().empty());  // NOLINT(bugprone-use-after-move): that is what is tested
   EXPECT_EQ(driver.count<CloseDescriptor>(), 0u);
   moved = SharedBuffer();
   EXPECT_EQ(driver.count<CloseDescriptor>(), 2u);

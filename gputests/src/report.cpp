@@ -16,7 +16,7 @@ bool is_error(Outcome::Kind kind) {
 
 }  // namespace
 
-Report::Report(std::string json_file, std::string junit) : junit_(std::move(junit)) {
+Report::Report(const std::string& json_file, std::string junit) : junit_(std::move(junit)) {
   if (!json_file.empty()) json_.open(json_file, std::ios::app);
 }
 

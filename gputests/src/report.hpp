@@ -15,7 +15,7 @@ namespace granule::gpu {
 class Report {
  public:
   /// Either path may be empty. JSON lines are appended.
-  Report(std::string json, std::string junit);
+  Report(const std::string& json, std::string junit);
 
   /// The machine and the seeds of the run.
   void begin(const Profile& profile, const std::string& what, std::uint64_t seed);

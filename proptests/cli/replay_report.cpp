@@ -60,7 +60,7 @@ bool ReplayReport::finish() {
   };
   std::ofstream out(junit_);
   out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
-      << "<testsuite name=\"granule replay\" tests=\"" << cases_.size() << "\" failures=\""
+      << R"(<testsuite name="granule replay" tests=")" << cases_.size() << "\" failures=\""
       << count(prop::RunStatus::kFailed) << "\" skipped=\"" << count(prop::RunStatus::kUnmet)
       << "\">\n";
   for (const Case& one : cases_) {
