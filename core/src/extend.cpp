@@ -29,12 +29,14 @@ Result<ResourceCore::Extension> ResourceCore::extend(ExtendRequest request) {
            result.error().exhausted == Exhausted::kHost;
   };
   if (request.add > request.least) {
+    bool must_move = !request.last;
     if (request.last) {
       Result<Extension> here = at_once(std::min(request.add, room_for(request)), false);
       if (!is_final(here)) here = at_once(request.least, false);
       if (is_final(here)) return here;
+      must_move = here.error().exhausted == Exhausted::kAddresses;
     }
-    if (request.may_move) {
+    if (must_move && request.may_move) {
       Result<Extension> ahead = at_once(request.add, true);
       if (is_final(ahead)) return ahead;
     }

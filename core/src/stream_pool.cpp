@@ -59,6 +59,15 @@ Status on_stream_call(const Driver& driver, const Stream& stream, C& call) {
   return scope.status().ok() ? pool_call(driver, call) : scope.status();
 }
 
+// A free whose refusal says that it was not even tried may be tried again. After any other one the
+// block may be gone, and its address somebody else's.
+bool was_not_tried(const Error& error) {
+  return error.call != name_of(kind_of<MemFreeAsync>) || is_capture_status(error.driver) ||
+         error.driver == DriverStatus::kWouldBlock ||
+         error.driver == DriverStatus::kInvalidHandle ||
+         error.driver == DriverStatus::kInvalidContext;
+}
+
 }  // namespace
 
 Result<std::uint64_t> StreamPoolCore::get(PoolAttribute attribute) const {
@@ -187,9 +196,13 @@ Status StreamPoolCore::give_back(PoolRecord* record) {
       if (Status ordered = order_.order_behind(record->use, stream); !ordered) return ordered;
   }
   MemFreeAsync call{record->ptr, stream.handle()};
-  Status done = on_stream_call(driver_, stream, call);
-  if (done.ok()) free_record(record);
-  return done;
+  const Status done = on_stream_call(driver_, stream, call);
+  if (!done.ok()) {
+    if (was_not_tried(done.error())) return done;
+    report(FailureKind::kReleaseFailed, done.error(), record->ptr, record->size);
+  }
+  free_record(record);
+  return {};
 }
 
 Status StreamPoolCore::set_peer_access(DeviceId peer, Access access) {

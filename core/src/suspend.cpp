@@ -192,15 +192,16 @@ Status ResourceCore::take_backup(Record& record) {
   return copy_and_wait(record, true);
 }
 
-// Maps again what unmap_all unmapped of this record. A failure is reported and leaves the record
-// suspended, so that a resume can bring it back.
+// Maps again what unmap_all unmapped of this record. A failure is reported, of the whole record
+// (the mapping may be of memory ahead, that no caller knows), and leaves it suspended, so that a
+// resume can bring it back.
 void ResourceCore::remap(Record& record) noexcept {
   for_each_in_chain(record, [&](Mapping& mapping) {
     if (mapping.state != MappingState::kClaimed) return;
     const Status mapped = map_chunk(mapping);
     if (mapped.ok()) return;
     record.suspended = true;
-    report(FailureKind::kUndoFailed, mapped.error(), mapping.base, mapping.size);
+    report(FailureKind::kUndoFailed, mapped.error(), record.base, record.size);
   });
 }
 
@@ -225,7 +226,7 @@ void ResourceCore::restore(Record& record, Mapping& mapping) noexcept {
     mapping.state = MappingState::kQuarantined;
     record.suspended = true;
   }
-  report(FailureKind::kUndoFailed, sure.error(), mapping.base, mapping.size);
+  report(FailureKind::kUndoFailed, sure.error(), record.base, record.size);
 }
 
 Status ResourceCore::unmap_all(std::span<Buffer* const> buffers) {

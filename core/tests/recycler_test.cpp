@@ -253,12 +253,33 @@ TEST_F(ParkedBlocks, PoolThatEndsWithOneSaysThatItLeaks) {
 TEST_F(ParkedBlocks, CloseThatTheDriverRefusesLeavesTheBlockOpen) {
   StreamOrderedPool pool = StreamOrderedPool::create(driver, {}, environment).value();
   PoolBuffer block = pool.allocate(stream, 100).value();
-  driver.fail<MemFreeAsync>(DriverStatus::kUnknown);
-  EXPECT_FALSE(block.close(other).ok());
-  EXPECT_EQ(block.stream(), stream);
-  EXPECT_FALSE(block.is_closed());
+  for (const DriverStatus untried :
+       {DriverStatus::kInvalidHandle, DriverStatus::kInvalidContext, DriverStatus::kWouldBlock,
+        DriverStatus::kStreamCaptureUnsupported}) {
+    driver.fail<MemFreeAsync>(untried);
+    EXPECT_FALSE(block.close(other).ok());
+    EXPECT_EQ(block.stream(), stream);
+    EXPECT_FALSE(block.is_closed());
+  }
+  EXPECT_TRUE(sink.reports.empty());
   EXPECT_TRUE(block.close().ok());
   EXPECT_EQ(driver.last<MemFreeAsync>().stream, stream.handle());
+}
+
+TEST_F(ParkedBlocks, FreeThatWasTriedAndRefusedIsNeverTriedAgain) {
+  StreamOrderedPool pool = StreamOrderedPool::create(driver, {}, environment).value();
+  PoolBuffer block = pool.allocate(stream, 100).value();
+  const DevicePtr ptr = block.ptr();
+  driver.fail<MemFreeAsync>(DriverStatus::kUnknown);
+  EXPECT_TRUE(block.close().ok());
+  EXPECT_TRUE(block.is_closed());
+  EXPECT_EQ(pool.collect().pending, 0u);
+  EXPECT_EQ(driver.count<MemFreeAsync>(), 1u);
+  ASSERT_EQ(sink.reports.size(), 1u);
+  EXPECT_EQ(sink.reports[0].kind, FailureKind::kReleaseFailed);
+  EXPECT_EQ(sink.reports[0].ptr, ptr);
+  EXPECT_EQ(sink.reports[0].size, 100u);
+  EXPECT_EQ(sink.reports[0].error.driver, DriverStatus::kUnknown);
 }
 
 TEST_F(ParkedBlocks, BlockOutlivesItsStreamAndIsFreedBehindItsMarker) {

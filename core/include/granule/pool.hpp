@@ -37,7 +37,10 @@ class GRANULE_EXPORT PoolBuffer {
   const Stream& stream() const;
 
   /// Frees the block in the order of its stream, or of `stream`. Does not wait. Closing twice does
-  /// nothing. Errors: capturing (the stream captures), driver; the block is then still open.
+  /// nothing. Errors: capturing (the stream captures), driver (the free was not tried: a context or
+  /// a stream that is none); the block is then still open. A free that was tried and refused is
+  /// never tried again, since its address may be somebody else's by then: the block is closed, and
+  /// the failure sink told that it leaks (release_failed).
   Status close();
   Status close(const Stream& stream);
   /// What the destructor does: where a close would be an error, the block is kept, reported once,

@@ -275,7 +275,7 @@ bool was_hindered(const World& world, const FailureReport& report) {
 }
 
 std::optional<Failure> check_sink(World& world, std::size_t before) {
-  if (world.has_faulted() || world.driver().any_orphan()) return std::nullopt;
+  if (world.has_faulted() || world.any_orphan()) return std::nullopt;
   for (std::size_t i = 0; i < world.sink.reports.size(); ++i) {
     const FailureReport& report = world.sink.reports[i];
     if (report.kind == FailureKind::kParked && i < before) continue;

@@ -87,7 +87,7 @@ bool are_same_bytes(const Live& a, const Live& b) {
 /// A block in there was freed although the free was reported as failed: it is still open, and its
 /// place may be handed out again.
 bool is_freed_unseen(const World& world, const Live& live) {
-  if (!world.tap->any_orphan()) return false;
+  if (!world.any_orphan()) return false;
   const std::vector<fault::Orphan> orphans = world.faults->orphans();
   return std::any_of(orphans.begin(), orphans.end(), [&](const fault::Orphan& orphan) {
     DevicePtr freed;
@@ -244,7 +244,7 @@ std::optional<Failure> check_ledger(World& world, const Sums& sums) {
   if (!agrees(sums.held.mapped_bytes, held.mapped_bytes, unknown.mapped_bytes,
               made.mapped_bytes + sums.doubtful))
     return differ("mapped bytes", sums.held.mapped_bytes, held.mapped_bytes);
-  const bool plain = !world.any_import && !world.driver().any_orphan();
+  const bool plain = !world.any_import && !world.any_orphan();
   if (plain && sums.charged != held.allocated_bytes)
     return differ("bytes of chunks", sums.charged, held.allocated_bytes);
   return std::nullopt;

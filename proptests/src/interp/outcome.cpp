@@ -122,7 +122,7 @@ std::optional<Failure> check_error(World& world, const Statement& s, const Reply
   if (reply.kind != Reply::Kind::kError || reply.word != name_of(ErrorCode::kDriver))
     return std::nullopt;
   const auto status = status_named(reply.detail);
-  if (!status || world.driver().any_orphan()) return std::nullopt;
+  if (!status || world.any_orphan()) return std::nullopt;
   if (is_named_by_a_fault(world, reply.detail) || is_explained(world, *status) ||
       is_import_out_of_reach(world, s, *status))
     return std::nullopt;

@@ -150,8 +150,9 @@ class Runner {
     took_over_ = world_.machine->followed() != followed;
     before.hindered = world_.faults->fired_in_all() != fired;
     if (before.hindered) world_.fault_fired = true;
-    const bool alone = claim.is_alone();
-    const bool quiet = claim.is_quiet();
+    const bool alone_so_far = claim.is_alone();
+    const bool quiet = claim.is_quiet();  // other threads may go on in here
+    const bool alone = alone_so_far && !claim.has_company();
     const PinScope pinned(world_);
     if (!alone) forget_foreseen(before);
     if (!alone || !quiet) world_.visible.clear();
@@ -356,7 +357,7 @@ class Runner {
     if (world_.misled) return false;
     switch (kind) {
       case model::ViolationKind::kUnportable:  // a second try of what was done behind its back
-        return library && !world_.driver().any_orphan();
+        return library && !world_.any_orphan();
       case model::ViolationKind::kUnmappedUse:
       case model::ViolationKind::kNoAccess:
         return uses_library_ && !names_fault(s) && !world_.misused;

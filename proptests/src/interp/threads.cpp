@@ -126,8 +126,12 @@ ClaimScope::~ClaimScope() {
 
 bool ClaimScope::is_alone() const {
   if (!world_.scheduler) return true;
-  return alone_at_start_ && world_.scheduler->claims() == claims_ &&
-         world_.scheduler->others_busy() == 0 && world_.scheduler->library_turns() == turns_;
+  return alone_at_start_ && !has_company() && world_.scheduler->others_busy() == 0 &&
+         world_.scheduler->library_turns() == turns_;
+}
+
+bool ClaimScope::has_company() const {
+  return world_.scheduler && world_.scheduler->claims() != claims_;
 }
 
 bool ClaimScope::is_quiet() const {

@@ -24,6 +24,8 @@ class ClaimScope {
   /// No other statement has been under way since this one began, nor has the library been at work
   /// by itself: what one looked at before still explains what one sees.
   bool is_alone() const;
+  /// Another thread has begun a statement since this one began.
+  bool has_company() const;
   /// Nothing is under way but this, once the library's own threads rest: figures must agree.
   bool is_quiet() const;
 

@@ -211,4 +211,13 @@ DeviceScope::~DeviceScope() {
   world_.harness_call(pop);
 }
 
+bool World::any_orphan() const {
+  if (tap->any_orphan()) return true;
+  if (!has_faulted()) return false;
+  const std::vector<fault::Orphan> orphans = faults->orphans();
+  return std::any_of(orphans.begin(), orphans.end(), [](const fault::Orphan& orphan) {
+    return std::holds_alternative<MemFreeAsync>(orphan.actual);
+  });
+}
+
 }  // namespace granule::prop

@@ -219,6 +219,9 @@ class World {
   bool has_faulted() const {
     return fault_fired || faults->fired_in_all() != 0 || host_memory.failed() != 0;
   }
+  /// Was a call made although it was reported as failed, so that the library and the driver may
+  /// rightly differ in what they hold? Also a queued free, which no ledger shows before it runs.
+  bool any_orphan() const;
   bool any_import = false;           // memory that is shared outside the budget
   std::uint64_t keepers = 0;         // reservations behind holes, which no check counts
   bool followed = false;             // on hardware: a place differed from what the program says
