@@ -122,6 +122,8 @@ class Clock {
   std::uint64_t at(std::uint64_t stream) const;
   void raise(std::uint64_t stream, std::uint64_t position);
   void join(const Clock& other);
+  /// Nothing in `other` goes further.
+  bool includes(const Clock& other) const;
   const std::vector<StreamPoint>& points() const { return points_; }
 
  private:

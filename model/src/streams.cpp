@@ -31,18 +31,25 @@ void add_implicit_waits(State& state, std::uint64_t number) {
   const Context& context = state.contexts.at(state.streams[number].context);
   std::vector<StreamPoint> points;
   Clock order;
+  bool carries_order = false;
   const auto add = [&](std::uint64_t other) {
+    Stream& next = state.streams[number];
+    const Clock& before = state.streams[other].order;
     const std::uint64_t last = state.streams[other].submitted();
-    if (last == 0 || state.streams[number].order.at(other) >= last) {
-      // Nothing to wait for, but the other may have waited for what had run already: no operation
-      // of its own, and an order all the same.
-      state.streams[number].order.join(state.streams[other].order);
-      if (state.streams[number].queue.empty())
-        state.streams[number].run_order.join(state.streams[other].order);
+    if (last != 0 && next.order.at(other) < last) {
+      points.push_back({other, last});
+      order.join(before);
       return;
     }
-    points.push_back({other, last});
-    order.join(state.streams[other].order);
+    // Nothing to wait for, but the other may have waited for what had run already: an order all the
+    // same, which what is queued here must not get.
+    if (next.queue.empty()) {
+      next.order.join(before);
+      next.run_order.join(before);
+    } else if (!next.order.includes(before)) {
+      order.join(before);
+      carries_order = true;
+    }
   };
   if (kind == StreamKind::kLegacy) {
     for (const std::uint64_t other : context.streams) {
@@ -51,7 +58,7 @@ void add_implicit_waits(State& state, std::uint64_t number) {
   } else if (context.legacy != kNone) {
     add(context.legacy);
   }
-  if (!points.empty()) enqueue_wait(state, number, std::move(points), order);
+  if (!points.empty() || carries_order) enqueue_wait(state, number, std::move(points), order);
 }
 
 }  // namespace
@@ -88,6 +95,11 @@ void Clock::raise(std::uint64_t stream, std::uint64_t position) {
   } else {
     points_.insert(it, {stream, position});
   }
+}
+
+bool Clock::includes(const Clock& other) const {
+  return std::all_of(other.points_.begin(), other.points_.end(),
+                     [&](const StreamPoint& point) { return at(point.stream) >= point.position; });
 }
 
 void Clock::join(const Clock& other) {

@@ -388,7 +388,7 @@ Reply do_import(World& world, const Statement& s) {
   // Whole chunks are imported, and with them what was committed ahead of the exporter's size.
   const std::uint64_t known = total_of(buffer.segments);
   if (buffer.buffer->size() > known)
-    append_by_chunk(world, buffer, known, buffer.buffer->size(), resource->access);
+    append_by_chunk(world, buffer, known, buffer.buffer->size(), resource->access, true);
   for (Segment& segment : buffer.segments) segment.access = resource->access;
   tell_own_stream(buffer);
   world.bind(s.target, std::move(buffer));

@@ -36,7 +36,7 @@ std::vector<model::MappingView> mappings_of(World& world, const BufferObject& bu
 void note_chunks(World& world, const BufferObject& buffer, const std::vector<AccessEntry>& access) {
   if (!commits_ahead(buffer)) return;
   for (const model::MappingView& mapping : mappings_of(world, buffer)) {
-    const bool by_worker = world.threaded && world.threaded->is_of_worker(mapping.base);
+    const bool by_worker = world.threaded && world.threaded->is_of_worker(mapping.handle);
     world.chunks.try_emplace(
         mapping.allocation,
         ChunkFacts{{}, by_worker ? buffer.resource->access : access, buffer.resource.get()});
@@ -57,7 +57,7 @@ std::vector<ChunkFacts> facts_of(World& world, const BufferObject& buffer) {
 
 // Bytes that came into sight, by the chunks that they lie in: others may map the same memory.
 void append_by_chunk(World& world, BufferObject& buffer, std::uint64_t from, std::uint64_t to,
-                     const std::vector<AccessEntry>& access) {
+                     const std::vector<AccessEntry>& access, bool imported) {
   const std::uint64_t base = buffer.buffer->ptr().value;
   for (const auto& mapping : world.oracle().mappings_in(base + from, to - from)) {
     const std::uint64_t begin = std::max(mapping.base, base + from);
@@ -65,6 +65,7 @@ void append_by_chunk(World& world, BufferObject& buffer, std::uint64_t from, std
     ChunkFacts& chunk = world.chunks[mapping.allocation];
     std::shared_ptr<Extent> extent = chunk.extent.lock();
     if (!extent) chunk.extent = extent = std::make_shared<Extent>(mapping.size);
+    if (imported) chunk.shared = extent;
     const bool own = chunk.resource == buffer.resource.get();
     buffer.segments.push_back(
         {extent, begin - mapping.base, end - begin, own ? chunk.access : access});
@@ -76,7 +77,7 @@ void append_growth(World& world, BufferObject& buffer, std::uint64_t from, std::
                    std::vector<AccessEntry> access) {
   if (from >= to) return;
   note_chunks(world, buffer, access);
-  if (commits_ahead(buffer)) return append_by_chunk(world, buffer, from, to, access);
+  if (commits_ahead(buffer)) return append_by_chunk(world, buffer, from, to, access, false);
   buffer.segments.push_back({std::make_shared<Extent>(to - from), 0, to - from, std::move(access)});
 }
 

@@ -20,7 +20,7 @@ void note_chunks(World& world, const BufferObject& buffer, const std::vector<Acc
 std::vector<ChunkFacts> facts_of(World& world, const BufferObject& buffer);
 /// Bytes that came into sight, by the chunks that they lie in: others may map the same memory.
 void append_by_chunk(World& world, BufferObject& buffer, std::uint64_t from, std::uint64_t to,
-                     const std::vector<AccessEntry>& access);
+                     const std::vector<AccessEntry>& access, bool imported);
 /// The extent of bytes that a growth added.
 void append_growth(World& world, BufferObject& buffer, std::uint64_t from, std::uint64_t to,
                    std::vector<AccessEntry> access);

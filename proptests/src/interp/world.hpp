@@ -84,6 +84,8 @@ struct ChunkFacts {
   std::weak_ptr<Extent> extent;     // of the bytes that came into sight later
   std::vector<AccessEntry> access;  // promised to it when it was made, and granted since
   const ResourceObject* resource = nullptr;
+  // `extent`, once it was imported: others may yet come to see it.
+  std::shared_ptr<Extent> shared = nullptr;
 };
 
 struct BufferObject {

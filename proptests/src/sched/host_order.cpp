@@ -180,9 +180,9 @@ void HostOrder::expect_known(std::uint64_t base, std::uint64_t size) {
 }
 
 void ThreadedBackend::learn_worker(const Call& call) {
-  const auto* map = std::get_if<MemMap>(&call);
-  if (map && scheduler_.is_of_library(scheduler_.current())) of_worker_.insert(map->ptr.value);
-  if (const auto* unmap = std::get_if<MemUnmap>(&call)) of_worker_.erase(unmap->ptr.value);
+  const auto* made = std::get_if<MemCreate>(&call);
+  if (made && scheduler_.is_of_library(scheduler_.current())) of_worker_.insert(made->handle.value);
+  if (const auto* gone = std::get_if<MemRelease>(&call)) of_worker_.erase(gone->handle.value);
 }
 
 DriverStatus ThreadedBackend::execute(Call& call) noexcept {

@@ -62,8 +62,8 @@ class ThreadedBackend final : public Backend {
       : inner_(inner), scheduler_(scheduler), order_(scheduler) {}
   DriverStatus execute(Call& call) noexcept override;
   HostOrder& order() { return order_; }
-  /// Something is mapped at that address, by a thread of the library's own.
-  bool is_of_worker(std::uint64_t base) const { return of_worker_.count(base) != 0; }
+  /// That memory was made by a thread of the library's own, wherever it is mapped by now.
+  bool is_of_worker(AllocationHandle handle) const { return of_worker_.count(handle.value) != 0; }
 
  private:
   void learn_worker(const Call& call);
