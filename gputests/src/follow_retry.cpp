@@ -173,6 +173,14 @@ bool Follower::retry(Try& tried, const Call& device, DriverStatus status, const 
         }))
       return true;
   }
+  if (is_pool_allocation(device)) {
+    for (const StreamHandle stream : streams_)
+      if (again([&] { oracle_.advance_frees(thread, stream); })) return true;
+    if (again([&] {
+          for (const StreamHandle stream : streams_) oracle_.advance_frees(thread, stream);
+        }))
+      return true;
+  }
   for (const StreamHandle stream : streams_)
     if (again([&] { oracle_.advance_stream(thread, stream); })) return true;
   if (again([&] { oracle_.drain(); })) return true;

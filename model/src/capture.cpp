@@ -108,6 +108,11 @@ DriverStatus wait_for_captured_event(State& state, std::uint64_t stream, const E
     return DriverStatus::kInvalidValue;
   }
   Capture& capture = it->second;
+  // Measured: nobody joins a capture that was invalidated.
+  if (capture.status == CaptureStatus::kInvalidated && waiting.capture == 0)
+    return DriverStatus::kInvalidValue;
+  if (capture.status == CaptureStatus::kInvalidated && waiting.capture == event.capture)
+    return DriverStatus::kStreamCaptureInvalidated;
   if (waiting.capture == 0) {
     if (waiting.kind == StreamKind::kLegacy) return DriverStatus::kInvalidValue;
     waiting.capture = event.capture;

@@ -36,6 +36,17 @@ bool DriverState::advance_stream(ThreadId thread, StreamHandle stream) {
   return advance_to(*state_, tail(*state_, found.number));
 }
 
+bool DriverState::advance_frees(ThreadId thread, StreamHandle stream) {
+  const ResolvedStream found = resolve_stream(*state_, thread, stream);
+  if (found.number == kNone) return false;
+  bool all = true;
+  for (const auto& [handle, pool] : state_->pools.pools()) {
+    const auto last = pool.last_frees.find(found.number);
+    if (last != pool.last_frees.end()) all = advance_to(*state_, last->second) && all;
+  }
+  return all;
+}
+
 void DriverState::lose_contexts(DriverStatus status, bool at_once) {
   for (Device& device : state_->devices)
     if (device.sticky == DriverStatus::kSuccess && device.pending_fault == DriverStatus::kSuccess)

@@ -202,6 +202,7 @@ DriverStatus PoolState::free_ordered(DevicePtr ptr, const StreamPoint& at) {
   pool->live.erase(it);
   pool->used -= block.size;
   pool->streams.insert(at.stream);
+  pool->last_frees[at.stream] = at;
   pool->free.give({offset, offset + block.span}, at);
   return DriverStatus::kSuccess;
 }
@@ -305,7 +306,9 @@ void PoolState::forget_stream(std::uint64_t stream) {
     const bool pending = std::any_of(
         pool.free.extents().begin(), pool.free.extents().end(),
         [&](const auto& e) { return e.second.freed && e.second.freed->stream == stream; });
-    if (!pending) pool.streams.erase(stream);
+    if (pending) continue;
+    pool.streams.erase(stream);
+    pool.last_frees.erase(stream);
   }
 }
 

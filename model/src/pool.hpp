@@ -23,6 +23,8 @@ class PoolWorld {
   virtual ~PoolWorld() = default;
   /// Whether the operation at `point` has been executed.
   virtual bool has_run(const StreamPoint& point) const = 0;
+  /// Whether a query of the whole stream has said that it was done behind `point`.
+  virtual bool was_queried(const StreamPoint&) const { return false; }
   /// Whether the next operation of `stream` is ordered behind `point` by events or by the null
   /// stream's rules, as far as the driver knows from the calls made.
   virtual bool follows(std::uint64_t stream, const StreamPoint& point) const = 0;
@@ -91,9 +93,10 @@ struct Pool {
   std::map<std::int32_t, Access> peers;  // devices other than the pool's own, when granted
 
   FreeMap free;
-  SpanSet backed;                           // offsets with physical memory, whole pieces
-  std::map<std::uint64_t, PoolBlock> live;  // by offset
-  std::set<std::uint64_t> streams;          // that have asked of or given to this pool
+  SpanSet backed;                                   // offsets with physical memory, whole pieces
+  std::map<std::uint64_t, PoolBlock> live;          // by offset
+  std::set<std::uint64_t> streams;                  // that have asked of or given to this pool
+  std::map<std::uint64_t, StreamPoint> last_frees;  // by stream
 
   std::uint64_t reserved() const { return backed.total(); }
   /// The bound of reserved(): max_size rounded up to pieces; the largest number if none.

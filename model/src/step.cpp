@@ -78,8 +78,9 @@ bool would_block(const DriverState& driver, ThreadId thread, const Call& call) {
   const bool waits = std::visit(
       [](const auto& one) {
         using C = std::decay_t<decltype(one)>;
-        return is_one_of<C, MemFree, MemFreeHost, MemcpyHtoD, MemcpyDtoH, MemcpyDtoHAsync,
-                         StreamSynchronize, EventSynchronize, CtxSynchronize>;
+        return is_one_of<C, MemFree, MemFreeHost, MemcpyHtoD, MemcpyHtoDAsync, MemcpyDtoH,
+                         MemcpyDtoHAsync, MemcpyDtoD, MemcpyDtoDAsync, Memcpy, StreamSynchronize,
+                         EventSynchronize, CtxSynchronize>;
       },
       call);
   if (!waits) return false;

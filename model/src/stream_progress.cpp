@@ -206,7 +206,10 @@ void observe(State& state, const StreamPoint& point, bool synced) {
   const auto& known_order = stream.run_order.points();
   if (!known_order.empty() && (known_order.size() > 1 || known_order[0].stream != point.stream)) {
     const Clock before = stream.run_order;
-    for (const StreamPoint& earlier : before.points()) learn(earlier.stream, earlier.position);
+    for (const StreamPoint& earlier : before.points()) {
+      learn(earlier.stream, earlier.position);
+      if (synced && earlier.stream != point.stream) pools_observe(state, earlier);
+    }
   }
   if (!synced) return;
   Stream& waited = state.streams[point.stream];

@@ -103,6 +103,9 @@ DriverStatus fill(State& state, ThreadId thread, DevicePtr ptr, std::uint64_t si
                : submit(state, target, std::move(work));
 }
 
+/// Copies from pageable memory up to this size are taken at the call.
+constexpr std::uint64_t kStagedAtOnce = 64 * 1024;
+
 Bytes bytes_of(const HostSource& source, std::uint64_t size) {
   if (source.data == nullptr || source.uniform) return Bytes::uniform(source.pattern);
   return Bytes::literal(source.data, size);
@@ -127,6 +130,22 @@ DriverStatus submit_and_wait(State& state, const Target& target, Work work) {
   return DriverStatus::kSuccess;
 }
 
+/// All of the range is mapped memory of the host.
+bool is_all_of_host(State& state, DevicePtr ptr, std::uint64_t size) {
+  auto it = mapping_at(state, ptr.value);
+  if (it == state.mappings.end()) return false;
+  for (; it != state.mappings.end() && it->first < ptr.value + size; ++it)
+    if (!is_host(allocation_of(state, it->second).properties.location)) return false;
+  return true;
+}
+
+/// A copy that the host waits for, with what is before it on its own stream.
+DriverStatus submit_and_wait_for_stream(State& state, const Target& target, Work work) {
+  if (!can_run(state, tail(state, target.stream))) return DriverStatus::kWouldBlock;
+  submit(state, target, std::move(work));
+  return wait_for_point(state, target.device, tail(state, target.stream));
+}
+
 DriverStatus copy_on_device(State& state, ThreadId thread, DevicePtr dst, DevicePtr src,
                             std::uint64_t size, StreamHandle stream, bool early) {
   const Target target = target_of(state, thread, stream);
@@ -141,6 +160,10 @@ DriverStatus copy_on_device(State& state, ThreadId thread, DevicePtr dst, Device
   work.dst = dst.value;
   work.src = src.value;
   work.size = size;
+  // Measured: the CPU copies from host memory to host memory, whoever has access, and waits first.
+  if (!target.captured && is_all_of_host(state, src, size) && is_all_of_host(state, dst, size))
+    return early ? submit_and_wait(state, target, std::move(work))
+                 : submit_and_wait_for_stream(state, target, std::move(work));
   return early ? submit_early(state, target, std::move(work))
                : submit(state, target, std::move(work));
 }
@@ -190,6 +213,11 @@ DriverStatus run_call(State& state, ThreadId thread, MemcpyHtoDAsync& call) {
   if (!usable(state, target, call.dst, call.size, true, By::kCopy))
     return refuse_copy(state, call.dst, call.size, true);
   if (call.size == 0) return DriverStatus::kSuccess;
+  // Measured: what is too large to be staged at the call (two such copies fit, but not of 4 MiB)
+  // waits for room until the stream gets there.
+  const bool staged = call.size <= kStagedAtOnce || is_pinned(state, call.src.data, call.size);
+  if (!target.captured && !staged && !can_run(state, tail(state, target.stream)))
+    return DriverStatus::kWouldBlock;
   return submit(state, target, fill_work(call.dst, call.size, bytes_of(call.src, call.size)));
 }
 
@@ -235,9 +263,8 @@ DriverStatus run_call(State& state, ThreadId thread, MemcpyDtoHAsync& call) {
   work.host = call.dst;
   work.landing = call.landing;
   if (call.landing != 0) state.landings.erase(call.landing);
-  submit(state, target, std::move(work));
-  if (!waits) return DriverStatus::kSuccess;
-  return wait_for_point(state, target.device, tail(state, target.stream));
+  return waits ? submit_and_wait_for_stream(state, target, std::move(work))
+               : submit(state, target, std::move(work));
 }
 
 DriverStatus run_call(State& state, ThreadId thread, MemcpyDtoD& call) {

@@ -36,6 +36,8 @@ std::vector<model::MappingView> mappings_of(World& world, const BufferObject& bu
 void note_chunks(World& world, const BufferObject& buffer, const std::vector<AccessEntry>& access) {
   if (!commits_ahead(buffer)) return;
   for (const model::MappingView& mapping : mappings_of(world, buffer)) {
+    // Of a neighbour in the address space, whose own statement is still under way.
+    if (world.threaded && world.threaded->is_of_another(mapping.handle)) continue;
     const bool by_worker = world.threaded && world.threaded->is_of_worker(mapping.handle);
     world.chunks.try_emplace(
         mapping.allocation,

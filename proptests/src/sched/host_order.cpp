@@ -179,10 +179,21 @@ void HostOrder::expect_known(std::uint64_t base, std::uint64_t size) {
   }
 }
 
-void ThreadedBackend::learn_worker(const Call& call) {
+void ThreadedBackend::learn_maker(const Call& call) {
   const auto* made = std::get_if<MemCreate>(&call);
-  if (made && scheduler_.is_of_library(scheduler_.current())) of_worker_.insert(made->handle.value);
-  if (const auto* gone = std::get_if<MemRelease>(&call)) of_worker_.erase(gone->handle.value);
+  if (made) makers_[made->handle.value] = scheduler_.current();
+  if (const auto* gone = std::get_if<MemRelease>(&call)) makers_.erase(gone->handle.value);
+}
+
+bool ThreadedBackend::is_of_worker(AllocationHandle handle) const {
+  const auto maker = makers_.find(handle.value);
+  return maker != makers_.end() && scheduler_.is_of_library(maker->second);
+}
+
+bool ThreadedBackend::is_of_another(AllocationHandle handle) const {
+  const auto maker = makers_.find(handle.value);
+  return maker != makers_.end() && maker->second != scheduler_.current() &&
+         !scheduler_.is_of_library(maker->second);
 }
 
 DriverStatus ThreadedBackend::execute(Call& call) noexcept {
@@ -194,7 +205,7 @@ DriverStatus ThreadedBackend::execute(Call& call) noexcept {
   if (!of_library) scheduler_.driver_moved();
   if (status != DriverStatus::kSuccess) return status;
   order_.learn(call, of_library);
-  learn_worker(call);
+  learn_maker(call);
   return status;
 }
 

@@ -63,15 +63,17 @@ class ThreadedBackend final : public Backend {
   DriverStatus execute(Call& call) noexcept override;
   HostOrder& order() { return order_; }
   /// That memory was made by a thread of the library's own, wherever it is mapped by now.
-  bool is_of_worker(AllocationHandle handle) const { return of_worker_.count(handle.value) != 0; }
+  bool is_of_worker(AllocationHandle handle) const;
+  /// It was made by another thread of the program.
+  bool is_of_another(AllocationHandle handle) const;
 
  private:
-  void learn_worker(const Call& call);
+  void learn_maker(const Call& call);
 
   Backend& inner_;
   Scheduler& scheduler_;
   HostOrder order_;
-  std::set<std::uint64_t> of_worker_;
+  std::map<std::uint64_t, ThreadIndex> makers_;  // of memory, by handle
 };
 
 }  // namespace granule::prop::sched

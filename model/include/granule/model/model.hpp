@@ -72,6 +72,8 @@ class GRANULE_EXPORT DriverState {
   bool advance_event(EventHandle event);
   /// Runs everything queued on a stream so far, if nothing holds it; whether it has run.
   bool advance_stream(ThreadId thread, StreamHandle stream);
+  /// The same up to the last pool block that was freed on the stream.
+  bool advance_frees(ThreadId thread, StreamHandle stream);
   /// An error of earlier work has killed the contexts of all devices: at once, so that their calls
   /// answer `status` and what is queued never runs, or as soon as a call looks at work.
   void lose_contexts(DriverStatus status, bool at_once);
