@@ -87,6 +87,13 @@ bool shows_progress(const Call& call) {
 
 }  // namespace
 
+void log_call(const std::string& text) {
+  if (log_buffer == nullptr) return;
+  const std::size_t length = std::min(text.size(), log_size - 1);
+  std::copy_n(text.begin(), length, log_buffer);
+  log_buffer[length] = '\0';
+}
+
 void log_calls_to(char* buffer, std::size_t size) {
   log_buffer = buffer;
   log_size = size;
@@ -297,9 +304,7 @@ DriverStatus Follower::ask_device(Call& call) {
       text += std::string(", held 0x") + number;
     }
     text += ")";
-    const std::size_t length = std::min(text.size(), log_size - 1);
-    std::copy_n(text.begin(), length, log_buffer);
-    log_buffer[length] = '\0';
+    log_call(text);
   }
   if (auto* launch = std::get_if<LaunchHostFunc>(&call)) {
     host_calls_.push_back({this, launch->function, launch->argument});

@@ -49,6 +49,8 @@ bool shows_frees(const Call& call);
 /// From here on the text of each call is put into `buffer` before the device is asked, so that
 /// whoever survives the process can read what it was doing. Null: not any more.
 void log_calls_to(char* buffer, std::size_t size);
+/// What the device is asked next, for that buffer.
+void log_call(const std::string& text);
 
 /// Executes calls on `device` and steps `oracle` behind it. Calls that the oracle says would block
 /// for ever or are undefined are never started: the oracle's answer is given. Thread-safe as far as

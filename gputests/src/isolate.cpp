@@ -38,6 +38,7 @@ void write_line(int fd, const std::string& line) {
 constexpr int kUnfitCode = 3;
 constexpr std::size_t kMostBefore = 256;  // jobs that are searched for what spoils a later one
 constexpr std::size_t kLogBytes = 1024;
+constexpr int kMostPatience = 10;  // times hang_after, for a program whose calls go on
 
 /// The life of a child: makes its runner, runs its jobs, says what came of each.
 [[noreturn]] void child_main(int fd, const std::vector<Job>& jobs, const Indexes& batch,
@@ -285,9 +286,17 @@ class Isolation {
     std::optional<std::size_t> in_hand;
     std::string line;
     auto until = Clock::now() + options_.hang_after;
+    std::string seen;
+    int patience = kMostPatience;
     for (;;) {
       const Child::Got got = child.next(line, until);
       if (got == Child::Got::kTimeout) {
+        // Driver calls that still come and go are no hang, only many.
+        if (std::string now = child.last_call(); now != seen && patience-- > 0) {
+          seen = std::move(now);
+          until = Clock::now() + options_.hang_after;
+          continue;
+        }
         ended.hang = true;
         ended.culprit = in_hand ? *in_hand : batch.front();
         ended.last_call = child.last_call();
@@ -296,6 +305,7 @@ class Isolation {
       }
       if (got == Child::Got::kEnd) break;
       until = Clock::now() + options_.hang_after;
+      patience = kMostPatience;
       read_line(line, in_hand, ended, keep);
       if (!in_hand && stopped()) {
         child.kill_and_wait();

@@ -54,6 +54,7 @@ using RunJob = std::function<bool(const Job& job, Outcome& outcome)>;
 using MakeRunner = std::function<RunJob(const Job& first, std::string& why)>;
 
 struct IsolationOptions {
+  /// Without an end, and without a further driver call; ten times as long with them.
   std::chrono::milliseconds hang_after = std::chrono::seconds(60);
   /// For finding which jobs before it a dying one needs; a run in progress is let end.
   std::chrono::milliseconds search_time = std::chrono::seconds(30);

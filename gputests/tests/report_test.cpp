@@ -186,6 +186,10 @@ RunJob act(bool* spoiled) {
     const std::string& name = job.program.name;
     if (name == "crash" || (name == "victim" && *spoiled)) std::abort();
     if (name == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
+    for (int i = 0; name == "slow" && i < 15; ++i) {
+      log_call("call " + std::to_string(i));
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
     if (name == "spoil") *spoiled = true;
     if (name == "sticky") {
       outcome.kind = Outcome::Kind::kFailed;
@@ -197,7 +201,7 @@ RunJob act(bool* spoiled) {
 
 TEST(Isolation, CondemnsOnlyTheProgramAtFault) {
   const std::vector<Job> jobs =
-      jobs_named({"one", "crash", "two", "sticky", "three", "hang", "four", "spoil", "victim"});
+      jobs_named({"one", "crash", "two", "sticky", "three", "hang", "four", "spoil", "victim", "slow"});
   bool spoiled = false;
   const MakeRunner make = [&](const Job&, std::string&) { return act(&spoiled); };
   IsolationOptions options;
@@ -212,6 +216,7 @@ TEST(Isolation, CondemnsOnlyTheProgramAtFault) {
   EXPECT_EQ(outcomes[5].kind, Kind::kHang);
   EXPECT_EQ(outcomes[8].kind, Kind::kCrash);
   EXPECT_NE(outcomes[8].message.find("not behind"), std::string::npos);
+  EXPECT_EQ(outcomes[9].kind, Kind::kClean);  // calls went on
 }
 
 TEST(Isolation, NamesEveryProgramThatADeathNeeds) {

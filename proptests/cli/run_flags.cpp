@@ -100,7 +100,8 @@ void add_device_flags(CLI::App& command, DeviceFlags& flags) {
   if (command.get_option_no_throw("--hang-after") == nullptr) {
     command
         .add_option("--hang-after", flags.hang_after,
-                    "On a device: a program that takes longer hangs")
+                    "On a device: a program that makes no driver call for longer hangs; ten times "
+                    "that is the most it may take")
         ->capture_default_str();
   }
   command.add_option("--known", flags.known, "Lists of known divergences: a folder, or one file")
