@@ -47,15 +47,11 @@ AccessList* ResourceCore::access_for(const GrowOptions* call, Error* error) {
   return list;
 }
 
-// Zeroes, ordered on the stream. Work on a default stream dies with the primary context if nobody
-// holds that; a marker does, for as long as the resource lives.
+// Zeroes, ordered on the stream.
 Status ResourceCore::clear(const Stream& stream, std::uint64_t base, std::uint64_t size) {
   std::optional<ContextScope> scope;
   if (stream.kind() != StreamKind::kCreated) {
-    StreamUse keep;
-    keep.stream = stream;
-    if (Status kept = order_.set_marker(keep); !kept) return kept;
-    order_.drop_marker(keep);
+    if (Status kept = order_.keep_context(stream); !kept) return kept;
     scope.emplace(driver_, stream);
     if (!scope->status().ok()) return scope->status();
   }

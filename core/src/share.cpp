@@ -131,6 +131,9 @@ Result<ChainRef> ResourceCore::import_chunk(const SharedBuffer::Chunk& shared, H
     if (held && !holder_of(shared.origin, nullptr)) {  // it went meanwhile; this holds it now
       chunk->charged = true;
       charged_ += shared.size;
+    } else if (!held && holder_of(shared.origin, nullptr)) {  // it came meanwhile, and was charged
+      chunk->charged = false;
+      charged_ -= shared.size;
     }
     fresh->chunk = chunk.release();
     claim(*fresh.get());  // cannot fail: the reservation is new and ours alone

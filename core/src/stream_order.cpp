@@ -171,7 +171,23 @@ Result<bool> StreamOrder::reached(StreamUse& use) const {
   return true;
 }
 
-Status StreamOrder::order_behind(const StreamUse& use, const Stream& stream) const {
+// Work on a default stream dies with the primary context if nobody holds that; a marker does, for
+// as long as the resource lives.
+Status StreamOrder::keep_context(const Stream& stream) {
+  const auto device = static_cast<std::uint32_t>(stream.device().value);
+  if (stream.kind() == StreamKind::kCreated || device >= 64) return {};
+  const std::uint64_t bit = std::uint64_t{1} << device;
+  if ((kept_contexts_.load(std::memory_order_acquire) & bit) != 0) return {};
+  StreamUse keep;
+  keep.stream = stream;
+  if (Status kept = set_marker(keep); !kept) return kept;
+  drop_marker(keep);
+  kept_contexts_.fetch_or(bit, std::memory_order_release);
+  return {};
+}
+
+Status StreamOrder::order_behind(const StreamUse& use, const Stream& stream) {
+  if (Status kept = keep_context(stream); !kept) return kept;
   const DefaultStreamScope scope(driver_, stream);
   if (!scope.status().ok()) return scope.status();
   StreamWaitEvent call{stream.handle(), use.marker->event, 0};

@@ -2,6 +2,8 @@
 // back in stream order. Holds the events, for reuse by context.
 #pragma once
 
+#include <atomic>
+
 #include "driver.hpp"
 #include "host_objects.hpp"
 #include "objects.hpp"
@@ -34,7 +36,9 @@ class StreamOrder {
   /// Whether the marker is reached; `done` remembers. The error may be sticky.
   Result<bool> reached(StreamUse& use) const;
   /// Makes `stream` wait for the marker of `use`.
-  Status order_behind(const StreamUse& use, const Stream& stream) const;
+  Status order_behind(const StreamUse& use, const Stream& stream);
+  /// Before work is put on a default stream: its context lives as long as the resource.
+  Status keep_context(const Stream& stream);
   void drop_marker(StreamUse& use) noexcept;
   /// With the mutex held: one more use of the same marker.
   void share_marker(StreamUse& use) const {
@@ -62,6 +66,7 @@ class StreamOrder {
   Driver driver_;
   SeamMutex& mutex_;
   intrusive::list<Marker> free_;
+  std::atomic<std::uint64_t> kept_contexts_{0};  // bit n: the primary one of device n
 };
 
 }  // namespace granule::detail

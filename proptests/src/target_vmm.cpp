@@ -123,6 +123,13 @@ class VmmTarget final : public TargetResource {
     if (field == "reserved") return now.reserved;
     return std::nullopt;
   }
+  bool is_strong() const override { return true; }
+  bool for_each_mapping(const std::function<void(DevicePtr base)>& visit) override {
+    resource_.for_each_mapping([&](const VirtualMemoryResource::MappingView& view) {
+      if (view.mapped) visit(view.base);
+    });
+    return true;
+  }
   const Statistics* statistics() override {
     statistics_ = resource_.statistics();
     return &statistics_;

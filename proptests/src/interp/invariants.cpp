@@ -2,18 +2,11 @@
 #include <algorithm>
 #include <set>
 
+#include "figures.hpp"
 #include "invariants.hpp"
 
 namespace granule::prop {
 namespace {
-
-std::optional<Failure> broken(std::string signature, std::string message) {
-  Failure failure;
-  failure.kind = Failure::Kind::kInvariant;
-  failure.signature = "invariant " + std::move(signature);
-  failure.message = std::move(message);
-  return failure;
-}
 
 bool is_allocator_verb(Verb verb) {
   switch (verb) {
@@ -113,6 +106,18 @@ std::optional<Failure> check_overlap(const World& world, std::vector<Live> live)
   return std::nullopt;
 }
 
+/// The host, if the promise has an entry for it.
+std::optional<Location> host_of(const Segment& segment) {
+  for (const AccessEntry& entry : segment.access)
+    if (entry.location.type != LocationType::kDevice) return entry.location;
+  return std::nullopt;
+}
+
+std::string who(const Location& location) {
+  return location.type == LocationType::kDevice ? "device " + std::to_string(location.id)
+                                                : std::string("the host");
+}
+
 Access promised_to(const Segment& segment, const Location& location) {
   for (const AccessEntry& entry : segment.access)
     if (entry.location == location) return entry.access;
@@ -145,8 +150,11 @@ std::optional<Failure> check_mapped(World& world, const Live& live) {
   std::uint64_t at = live.base;
   for (const Segment& segment : live.object->segments) {
     const bool doubtful = undo_failed_in(world, at, segment.length);
-    for (std::int32_t device = 0; device < devices && !doubtful; ++device) {
-      const Location location = device_location(DeviceId{device});
+    for (std::int32_t device = 0; device <= devices && !doubtful; ++device) {
+      // Behind the devices, the host: it has what its entry says, if there is one.
+      const std::optional<Location> host = host_of(segment);
+      if (device == devices && !host) continue;
+      const Location location = device == devices ? *host : device_location(DeviceId{device});
       const Access promise = promised_to(segment, location);
       const auto where = "buffer " + std::string(live.name) + ", bytes " +
                          std::to_string(at - live.base) + " to " +
@@ -155,7 +163,7 @@ std::optional<Failure> check_mapped(World& world, const Live& live) {
         const auto found = world.oracle().access_at(byte, location);
         if (!found) return broken("mapped", where + ": not mapped");
         if (*found != promise)
-          return broken("access", where + ": device " + std::to_string(device) + " has access " +
+          return broken("access", where + ": " + who(location) + " has access " +
                                       std::to_string(static_cast<int>(*found)) + " instead of " +
                                       std::to_string(static_cast<int>(promise)));
       }
@@ -183,70 +191,6 @@ std::optional<Failure> check_contents(World& world, const Live& live, bool gates
                                   std::to_string(known.from) + " to " + std::to_string(known.to) +
                                   ": not what was written (" + std::to_string(*known.value) + ")");
   }
-  return std::nullopt;
-}
-
-/// Sums over all vmm resources that are still reachable.
-struct Sums {
-  Holdings held;
-  std::int64_t charged = 0;
-  std::int64_t live = 0;
-  std::int64_t doubtful = 0;  // quarantined
-  std::string broken;
-};
-
-/// What a resource leaked is reported, and out of its figures once it is gone.
-void settle_lost(World& world, std::size_t reachable, const Holdings& believed) {
-  const std::size_t gone = world.made_resources - reachable;
-  if (gone != world.gone_resources && !world.sink.reports.empty())
-    world.lost = world.tap->held_by(CallOrigin::kLibrary) - believed;
-  world.gone_resources = gone;
-}
-
-Sums sum_resources(World& world) {
-  Sums sums;
-  for (ResourceObject* resource : reachable_resources(world)) {
-    const OriginScope scope(CallOrigin::kHarness);
-    const Statistics* now = resource->target->statistics();
-    if (sums.broken.empty()) sums.broken = resource->target->check_invariants();
-    if (!now) continue;
-    const auto whole = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
-    sums.held.reservations += whole(now->reservations + now->leaked_reservations);
-    sums.held.handles += whole(now->handles + now->leaked_handles);
-    sums.held.mappings += whole(now->mappings);
-    sums.held.mapped_bytes += whole(now->mapped);
-    sums.charged += whole(now->charged);
-    sums.live += whole(now->live);
-    sums.doubtful += whole(now->quarantined);
-  }
-  sums.held.allocated_bytes = sums.charged;
-  return sums;
-}
-
-std::optional<Failure> check_ledger(World& world, const Sums& sums) {
-  if (!sums.broken.empty()) return broken("core", sums.broken);
-  const Holdings held = world.tap->held_by(CallOrigin::kLibrary) - world.lost;
-  const auto differ = [](std::string_view what, std::int64_t library, std::int64_t driver) {
-    return broken("ledger " + std::string(what),
-                  "the library counts " + std::to_string(library) + " " + std::string(what) +
-                      ", the driver holds " + std::to_string(driver));
-  };
-  const Holdings& unknown = world.tap->lost_unknown();
-  const Holdings& made = world.tap->made_unknown();
-  if (!agrees(sums.held.handles, held.handles, unknown.handles))
-    return differ("handles", sums.held.handles, held.handles);
-  if (!agrees(sums.held.reservations, held.reservations, unknown.reservations))
-    return differ("reservations", sums.held.reservations, held.reservations);
-  // What is quarantined may be there or not.
-  const std::int64_t most = sums.doubtful / static_cast<std::int64_t>(world.sizes.granule);
-  if (!agrees(sums.held.mappings, held.mappings, unknown.mappings, made.mappings + most))
-    return differ("mappings", sums.held.mappings, held.mappings);
-  if (!agrees(sums.held.mapped_bytes, held.mapped_bytes, unknown.mapped_bytes,
-              made.mapped_bytes + sums.doubtful))
-    return differ("mapped bytes", sums.held.mapped_bytes, held.mapped_bytes);
-  const bool plain = !world.any_import && !world.any_orphan();
-  if (plain && sums.charged != held.allocated_bytes)
-    return differ("bytes of chunks", sums.charged, held.allocated_bytes);
   return std::nullopt;
 }
 
@@ -327,8 +271,12 @@ std::string_view in_words(count::HostMisuse misuse) {
 
 }  // namespace
 
-bool agrees(std::int64_t believed, std::int64_t told, std::int64_t unknown, std::int64_t made) {
-  return believed <= told + made && believed >= told + unknown;
+std::optional<Failure> broken(std::string signature, std::string message) {
+  Failure failure;
+  failure.kind = Failure::Kind::kInvariant;
+  failure.signature = "invariant " + std::move(signature);
+  failure.message = std::move(message);
+  return failure;
 }
 
 std::vector<ResourceObject*> reachable_resources(World& world) {
@@ -344,8 +292,6 @@ std::vector<ResourceObject*> reachable_resources(World& world) {
   }
   return found;
 }
-
-Holdings library_belief(World& world) { return sum_resources(world).held; }
 
 std::optional<Failure> check_invariants(World& world, const Statement* statement, bool full) {
   const bool allocator = !statement || is_allocator_verb(statement->verb);
@@ -365,14 +311,7 @@ std::optional<Failure> check_invariants(World& world, const Statement* statement
     if (auto failure = check_mapped(world, buffer)) return failure;
     if (auto failure = check_contents(world, buffer, gates)) return failure;
   }
-  return check_holdings(world);
-}
-
-std::optional<Failure> check_holdings(World& world) {
-  if (auto failure = check_host_memory(world)) return failure;
-  const Sums sums = sum_resources(world);
-  settle_lost(world, reachable_resources(world).size(), sums.held);
-  return check_ledger(world, sums);
+  return check_figures(world, statement);
 }
 
 std::optional<Failure> check_host_memory(World& world) {

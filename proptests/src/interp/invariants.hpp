@@ -9,6 +9,8 @@ namespace granule::prop {
 std::vector<ResourceObject*> reachable_resources(World& world);
 /// What the library's own figures say that it holds.
 Holdings library_belief(World& world);
+/// How many mappings at most are quarantined.
+std::int64_t quarantined_mappings(World& world);
 /// Whether handles, reservations, mappings and budget are those that the driver holds.
 std::optional<Failure> check_holdings(World& world);
 /// Nothing was freed twice, or with another size than it was allocated with.

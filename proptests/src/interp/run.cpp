@@ -155,14 +155,18 @@ class Runner {
     const bool alone = alone_so_far && !claim.has_company();
     const PinScope pinned(world_);
     if (!alone) forget_foreseen(before);
-    if (!alone || !quiet) world_.visible.clear();
+    if (!alone || !quiet) {
+      world_.visible.clear();
+      world_.figures.reset();
+    }
     const std::uint64_t lost_now = lost_contexts(world_) - lost;
+    // And with them what was queued; also in what would block, or in a worker's turn in between.
+    if (lost_contexts(world_) != 0) world_.sticky = true;
     const std::uint64_t fired_now = world_.faults->fired_in_all() - fired;
     if (reply.kind == Reply::Kind::kWouldBlock && alone) {
       tap.restore(counts);
       if (faults) world_.faults->restore(*faults);
     }
-    if (lost_now != 0) world_.sticky = true;  // and with them what was queued
     if (is_sticky(tap.traffic.sticky)) {
       world_.sticky = true;
       // A status that was made up ends no work; contexts that were lost do.

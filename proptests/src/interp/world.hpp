@@ -79,6 +79,16 @@ struct Readiness {
   std::vector<Lane> lanes;  // lanes that are behind it
 };
 
+/// Sums over all vmm resources.
+struct Figures {
+  std::int64_t live = 0;
+  std::int64_t mapped = 0;
+  std::int64_t charged = 0;
+  std::int64_t open = 0;    // buffers and holders
+  std::size_t reports = 0;  // that the failure sink had got by then
+  std::size_t resources = 0;
+};
+
 /// A chunk that may be larger than what buffers show of it.
 struct ChunkFacts {
   std::weak_ptr<Extent> extent;     // of the bytes that came into sight later
@@ -231,6 +241,7 @@ class World {
   bool misused = false;              // the program released what it still uses, untold
   bool last_failed = false;          // the last statement failed or would block
   bool context_lost = false;         // a primary context was reset: its memory went with it
+  std::optional<Figures> figures;    // after the last statement, if nobody else was at work
   std::vector<Visible> visible;      // buffers after the last statement of the allocator
   std::size_t made_resources = 0;
   std::size_t gone_resources = 0;  // of those, at the last look
