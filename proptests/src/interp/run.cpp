@@ -155,6 +155,7 @@ class Runner {
     const bool alone = alone_so_far && !claim.has_company();
     const PinScope pinned(world_);
     if (!alone) forget_foreseen(before);
+    if (claim.had_library_turns()) before.need = 0;  // what is free by now was not then
     if (!alone || !quiet) {
       world_.visible.clear();
       world_.figures.reset();

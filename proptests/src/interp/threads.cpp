@@ -134,6 +134,10 @@ bool ClaimScope::has_company() const {
   return world_.scheduler && world_.scheduler->claims() != claims_;
 }
 
+bool ClaimScope::had_library_turns() const {
+  return world_.scheduler && world_.scheduler->library_turns() != turns_;
+}
+
 bool ClaimScope::is_quiet() const {
   if (!world_.scheduler) return true;
   return world_.scheduler->others_busy() == 0 && world_.scheduler->may_settle() &&

@@ -26,6 +26,8 @@ class ClaimScope {
   bool is_alone() const;
   /// Another thread has begun a statement since this one began.
   bool has_company() const;
+  /// One of the library's own threads has had a turn since this one began.
+  bool had_library_turns() const;
   /// Nothing is under way but this, once the library's own threads rest: figures must agree.
   bool is_quiet() const;
 
