@@ -23,8 +23,6 @@ class PoolWorld {
   virtual ~PoolWorld() = default;
   /// Whether the operation at `point` has been executed.
   virtual bool has_run(const StreamPoint& point) const = 0;
-  /// Whether a query of the whole stream has said that it was done behind `point`.
-  virtual bool was_queried(const StreamPoint&) const { return false; }
   /// Whether the next operation of `stream` is ordered behind `point` by events or by the null
   /// stream's rules, as far as the driver knows from the calls made.
   virtual bool follows(std::uint64_t stream, const StreamPoint& point) const = 0;

@@ -90,12 +90,7 @@ PoolGrant PoolState::allocate(PoolHandle handle, const PoolRequest& request, Poo
   if (request.placement.kind == PoolPlacement::Kind::kFollow)
     move_window(*pool, request.placement.value, world);
 
-  // Measured: frees that a query of their stream has covered are judged by the stream's last one.
-  const FreeMap::Usable has_run = [&](const StreamPoint& freed) {
-    const auto last = pool->last_frees.find(freed.stream);
-    const bool by_last = last != pool->last_frees.end() && world.was_queried(freed);
-    return world.has_run(by_last ? last->second : freed);
-  };
+  const FreeMap::Usable has_run = [&](const StreamPoint& freed) { return world.has_run(freed); };
   const FreeMap::Usable usable = [&](const StreamPoint& freed) {
     if (freed.stream == request.at.stream) return true;
     if (pool->follow_events && world.follows(request.at.stream, freed)) return true;

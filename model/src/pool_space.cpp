@@ -71,9 +71,13 @@ FreeMap::Iterator FreeMap::split(std::uint64_t at) {
 
 FreeMap::Iterator FreeMap::merge_with_next(Iterator it) {
   const auto next = std::next(it);
-  if (next == extents_.end() || next->first != it->second.end ||
-      next->second.freed != it->second.freed)
-    return it;
+  if (next == extents_.end() || next->first != it->second.end) return it;
+  auto& freed = it->second.freed;
+  const auto& other = next->second.freed;
+  const bool of_one_stream = freed && other && freed->stream == other->stream;
+  if (freed != other && !of_one_stream) return it;
+  // Measured: neighbours that one stream freed are one block from then on, freed by the later call.
+  if (of_one_stream) freed->position = std::max(freed->position, other->position);
   it->second.end = next->second.end;
   extents_.erase(next);
   return it;

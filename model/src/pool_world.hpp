@@ -11,9 +11,6 @@ class StateWorld final : public PoolWorld {
  public:
   explicit StateWorld(State& state) : state_(state) {}
   bool has_run(const StreamPoint& point) const override;
-  bool was_queried(const StreamPoint& point) const override {
-    return state_.streams[point.stream].queried >= point.position;
-  }
   bool follows(std::uint64_t stream, const StreamPoint& point) const override;
   bool take(const Location& place, std::uint64_t bytes) override;
   void give(const Location& place, std::uint64_t bytes) override;

@@ -193,7 +193,6 @@ struct Stream {
   std::uint64_t ran = 0;
   std::uint64_t seen = 0;         // the host knows, by any means, that these have run
   std::uint64_t synced = 0;       // the host has waited for these
-  std::uint64_t queried = 0;      // a query of the stream has said that these are done
   std::uint64_t last_finish = 0;  // virtual time
   Clock order;                    // what the next operation enqueued is ordered behind
   Clock run_order;                // the same of the operation that runs next

@@ -105,10 +105,7 @@ DriverStatus run_call(State& state, ThreadId thread, StreamQuery& call) {
       if (done != DriverStatus::kSuccess) return done;
     }
   }
-  const DriverStatus done = query_point(state, tail(state, found.number));
-  Stream& stream = state.streams[found.number];
-  if (done == DriverStatus::kSuccess) stream.queried = stream.submitted();
-  return done;
+  return query_point(state, tail(state, found.number));
 }
 
 DriverStatus run_call(State& state, ThreadId thread, StreamSynchronize& call) {
