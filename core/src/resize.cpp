@@ -26,8 +26,7 @@ Status ResourceCore::prepare_departure(void* argument) {
   ResourceCore& core = departure.core;
   Record& record = departure.record;
   if (Status may = core.refuse_if_capturing(record); !may) return may;
-  bool skipped = false;
-  if (core.options_.free == FreePolicy::kSynchronize) return core.wait_for(record, &skipped);
+  if (core.options_.free == FreePolicy::kSynchronize) return core.wait_for(record);
   if (departure.spare) return {};  // a second attempt: the markers still stand
   Result<Record*> spare = core.share(record);
   if (!spare) return spare.error();

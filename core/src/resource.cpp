@@ -43,8 +43,7 @@ Result<ResourceCore*> ResourceCore::create(Backend& backend, const VmmOptions& o
   VmmOptions settled = options;
   if (settled.location.type == LocationType::kHostNumaCurrent)
     settled.location = {LocationType::kHostNuma, caps->current_numa_node};
-  if (settled.rdma == Wish::kIfPossible && caps->device.rdma == Support::kNo)
-    settled.rdma = Wish::kNo;
+  if (caps->device.rdma == Support::kNo) settled.rdma = Wish::kNo;  // refused, if it was required
 
   MemGetAllocationGranularity query;
   query.properties = properties_of(settled);
@@ -121,7 +120,7 @@ void ResourceCore::abandon() noexcept {
     while (!reservation.mappings.empty()) {
       Mapping& mapping = *reservation.mappings.begin();
       reservation.mappings.erase(reservation.mappings.begin());
-      if (mapping.chunk && --mapping.chunk->refs == 0) {
+      if (--mapping.chunk->refs == 0) {
         drop_access(mapping.chunk->access);
         unmake(driver_.runtime(), mapping.chunk);
       }

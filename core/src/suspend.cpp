@@ -164,8 +164,7 @@ Status ResourceCore::may_copy(const Record& record) {
 Status ResourceCore::settle_copy(Record& record) {
   if (!record.copying) return {};
   if (Status may = refuse_if_capturing(record); !may) return may;
-  bool skipped = false;
-  if (Status waited = wait_for(record, &skipped); !waited) return waited;
+  if (Status waited = wait_for(record); !waited) return waited;
   end_copy(record);
   return {};
 }
@@ -254,7 +253,7 @@ Status ResourceCore::unmap_all(std::span<Buffer* const> buffers) {
 void ResourceCore::give_back_chunks(Record& record) noexcept {
   for_each_in_chain(record, [&](Mapping& mapping) {
     Chunk& chunk = *mapping.chunk;
-    if (!chunk.handle || mapping.state != MappingState::kClaimed) return;
+    if (mapping.state != MappingState::kClaimed) return;
     MemRelease release{chunk.handle};
     const DriverStatus status = driver_.vmm(release);
     {
@@ -283,10 +282,9 @@ Status ResourceCore::suspend(std::span<Buffer* const> buffers, bool backup) {
     if (record.suspended) continue;
     if (Status fine = check_for_suspend(record); !fine) return fine;
   }
-  bool skipped = false;
   for (Buffer* buffer : buffers)
     if (Record& record = *record_of(*buffer); !record.suspended) {
-      if (Status waited = wait_for(record, &skipped); !waited) return waited;
+      if (Status waited = wait_for(record); !waited) return waited;
       end_copy(record);  // of a suspend that failed
       drop_backup(record);
     }
@@ -322,7 +320,7 @@ Status ResourceCore::bring_back(Record& record) {
         done = driver_error(status, kind_of<MemUnmap>, mapping.base);
     }
     Chunk& chunk = *mapping.chunk;
-    if (done.ok() && !chunk.handle) done = acquire(chunk);
+    if (!chunk.handle) done = acquire(chunk);  // a quarantined one has its memory
     if (!done.ok()) return;
     {
       const Lock lock(mutex_);
@@ -354,13 +352,12 @@ void ResourceCore::take_down(Record& record) noexcept {
 // Contents come back by copies on the buffers' own streams. What could hinder them is asked first:
 // once a copy is queued, nothing that was made for it can be taken down again.
 Status ResourceCore::ready_for_copies(std::span<Buffer* const> buffers) {
-  bool skipped = false;
   for (Buffer* buffer : buffers) {
     Record& record = *record_of(*buffer);
     if (!record.suspended || !record.backup) continue;
     if (Status may = refuse_if_capturing(record); !may) return may;
     if (Status may = may_copy(record); !may) return may;
-    if (Status waited = wait_for(record, &skipped); !waited) return waited;
+    if (Status waited = wait_for(record); !waited) return waited;
     end_copy(record);
   }
   return {};
@@ -387,6 +384,7 @@ Status ResourceCore::resume(std::span<Buffer* const> buffers) {
   if (!done.ok()) return done;
   for (Buffer* buffer : buffers) {
     Record& record = *record_of(*buffer);
+    if (!record.suspended) continue;  // a copy of a failed suspend may still write to its backup
     record.suspended = false;
     drop_backup(record);
   }

@@ -147,6 +147,8 @@ TEST(Options, SixteenPlacesMayHaveAccess) {
   options.peers.push_back({1});
   EXPECT_EQ(validate(options, machine(20)).count, 1u)
       << "as many names as that are not looked through twice";
+  options.peers.assign(16, DeviceId{1});
+  EXPECT_TRUE(validate(options, machine(20)).empty()) << "one peer, named often";
   options.peers = {};
   for (std::int32_t id = 1; id < 17; ++id) options.peers.push_back({id});
   EXPECT_EQ(first(options, machine(20)), ErrorCode::kInvalidArgument);
