@@ -156,16 +156,17 @@ class Runner {
     const PinScope pinned(world_);
     if (!alone) forget_foreseen(before);
     if (!alone || !quiet) world_.visible.clear();
+    const std::uint64_t lost_now = lost_contexts(world_) - lost;
+    const std::uint64_t fired_now = world_.faults->fired_in_all() - fired;
     if (reply.kind == Reply::Kind::kWouldBlock && alone) {
       tap.restore(counts);
       if (faults) world_.faults->restore(*faults);
     }
-    if (lost_contexts(world_) != lost) world_.sticky = true;  // and with them what was queued
+    if (lost_now != 0) world_.sticky = true;  // and with them what was queued
     if (is_sticky(tap.traffic.sticky)) {
       world_.sticky = true;
       // A status that was made up ends no work; contexts that were lost do.
-      const std::uint64_t made_up = world_.faults->fired_in_all() - fired;
-      world_.misled = world_.misled || made_up > lost_contexts(world_) - lost;
+      world_.misled = world_.misled || fired_now > lost_now;
     }
     world_.last_failed = !reply.success();
     note(s, reply);
