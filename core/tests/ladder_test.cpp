@@ -139,6 +139,11 @@ TEST_F(LadderTest, MemoryAheadPromisesNoMoreThanThereCanBe) {
     EXPECT_EQ(r.statistics().reservations, 1u);
     EXPECT_EQ(r.statistics().charged, 2 * kG);
   }
+  VmmOptions options = ahead(UINT64_MAX - 2 * kG);  // of the host, whose size nobody knows
+  options.location = {LocationType::kHost, 0};
+  auto r = resource(options);
+  Buffer a = r.allocate(stream, 2 * kG).value();
+  EXPECT_EQ(r.statistics().charged, 2 * kG);
 }
 
 TEST_F(LadderTest, ProbeBehindARangeAsksForNoAlignment) {
