@@ -70,7 +70,8 @@ Result<ResizeResult> ResourceCore::resize(Record& record, std::uint64_t size,
   Result<ExtendRequest> request = plan_growth(record, size, options);
   if (!request) return request.error();
   const AccessHold hold(*this, request->access);
-  ResizeResult result{Placement::kKept, DevicePtr{record.base}, DevicePtr{record.base}, record.size};
+  ResizeResult result{Placement::kKept, DevicePtr{record.base}, DevicePtr{record.base},
+                      record.size};
   if (request->shown == record.size) {
     Result<std::uint64_t> shrunk = shrink(record, size);
     if (!shrunk) return shrunk.error();

@@ -28,7 +28,6 @@ AllocationProperties properties_of(const VmmOptions& options) {
   AllocationProperties properties;
   properties.handle_types = options.handle_type;
   properties.location = options.location;
-  if (properties.location.type == LocationType::kHost) properties.location.id = 0;
   return properties;
 }
 

@@ -8,17 +8,14 @@
 namespace granule {
 
 SharedBuffer::SharedBuffer(SharedBuffer&& other) noexcept
-    : backend_(other.backend_), type_(other.type_), chunks_(std::move(other.chunks_)) {
-  other.chunks_.clear();
-}
+    : backend_(other.backend_), type_(other.type_), chunks_(std::exchange(other.chunks_, {})) {}
 
 SharedBuffer& SharedBuffer::operator=(SharedBuffer&& other) noexcept {
   if (this == &other) return *this;
   close().ignore();  // as the destructor
   backend_ = other.backend_;
   type_ = other.type_;
-  chunks_ = std::move(other.chunks_);
-  other.chunks_.clear();
+  chunks_ = std::exchange(other.chunks_, {});
   return *this;
 }
 

@@ -55,7 +55,9 @@ TEST_F(LadderTest, OnlyWantOfMemoryGivesIdleMemoryBack) {
   EXPECT_EQ(r.allocate(stream, kG).status().error().driver, DriverStatus::kUnknown);
   for (std::size_t nth = 2; nth <= 4; ++nth) {  // reservation, mapping, chunk
     memory.fail_in = nth;
-    EXPECT_EQ(r.allocate(stream, kG).status().error().exhausted, Exhausted::kHost);
+    const Error error = r.allocate(stream, kG).status().error();
+    EXPECT_EQ(error.exhausted, Exhausted::kHost);
+    EXPECT_NE(to_string(error).find("host memory"), std::string::npos);
   }
   memory.fail_in = 0;
   EXPECT_EQ(r.statistics().cached, 2 * kG);
@@ -105,7 +107,9 @@ TEST_F(LadderTest, EmptyBufferTakesAndReapsNothing) {
   options.commit_ahead = 4 * kG;
   options.self_access = Access::kRead;
   auto r = resource(options);
+  driver.fail<MemCreate>(DriverStatus::kOutOfMemory);  // of the memory ahead
   EXPECT_TRUE(r.allocate(stream, kG).value().close().ok());
+  EXPECT_EQ(r.statistics().cached, kG);
   EXPECT_TRUE(r.allocate(stream, 9 * kG).value().close().ok());
   const std::size_t before = driver.log.size();
   const Statistics was = r.statistics();
@@ -127,6 +131,16 @@ TEST_F(LadderTest, RangesThatFillTheCacheAreAllKept) {
   EXPECT_EQ(r.statistics().reserved, 10 * kG);
   EXPECT_EQ(r.allocate(stream, 3 * kG, {.capacity = 5 * kG}).value().ptr(), at)
       << "as much as it was promised";
+}
+
+TEST_F(LadderTest, IdleRangeIsKeptWithItsMemoryAhead) {
+  VmmOptions options = cached();
+  options.commit_ahead = 4 * kG;
+  auto r = resource(options);
+  EXPECT_TRUE(r.allocate(stream, kG).value().close().ok());
+  EXPECT_EQ(r.statistics().cached, 5 * kG);
+  EXPECT_EQ(r.allocate(stream, 5 * kG).value().size(), 5 * kG);
+  EXPECT_EQ(driver.count<MemCreate>(), 1u);
 }
 
 TEST_F(LadderTest, MemoryAheadPromisesNoMoreThanThereCanBe) {

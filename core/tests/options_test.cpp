@@ -178,6 +178,50 @@ TEST(Options, WhatTheDeviceLacksIsUnsupported) {
   });
 }
 
+TEST(Options, OnlyWhatIsAskedForMustBeThere) {
+  SystemCaps caps = machine(1);
+  DeviceCaps& has = caps.device;
+  has.posix_fd = has.win32_kmt = has.fabric = has.rdma = has.host = has.host_numa = Support::kNo;
+  const auto with = [&](Support DeviceCaps::*what, auto&& change) {
+    VmmOptions options;
+    change(options);
+    has.*what = Support::kYes;
+    EXPECT_TRUE(validate(options, caps).empty());
+    has.*what = Support::kNo;
+    return validate(options, caps).count;
+  };
+  EXPECT_EQ(with(&DeviceCaps::vmm, [](VmmOptions&) {}), 1u);
+  EXPECT_EQ(with(&DeviceCaps::host,
+                 [](VmmOptions& o) {
+                   o.location = {LocationType::kHost, 0};
+                 }),
+            1u)
+      << "and that without any VMM of the device's memory";
+  has.vmm = Support::kYes;
+  EXPECT_EQ(
+      with(&DeviceCaps::posix_fd, [](VmmOptions& o) { o.handle_type = HandleType::kPosixFd; }), 1u);
+  EXPECT_EQ(
+      with(&DeviceCaps::win32_kmt, [](VmmOptions& o) { o.handle_type = HandleType::kWin32Kmt; }),
+      1u);
+  EXPECT_EQ(with(&DeviceCaps::fabric, [](VmmOptions& o) { o.handle_type = HandleType::kFabric; }),
+            1u);
+  has.host = Support::kYes;
+  VmmOptions options;
+  options.location = {LocationType::kHost, 0};
+  options.handle_type = HandleType::kPosixFd;
+  EXPECT_EQ(validate(options, caps).count, 1u) << "host memory has no handles of any type";
+  options = {};
+  options.handle_type = HandleType::kWin32;
+  EXPECT_EQ(validate(options, caps).count, 1u);
+  options = {};
+  options.type = static_cast<AllocationType>(9);
+  EXPECT_EQ(validate(options, caps).count, 1u);
+  options = {};
+  options.rdma = static_cast<Wish>(9);
+  has.rdma = Support::kYes;
+  EXPECT_EQ(validate(options, caps).count, 1u);
+}
+
 TEST(Options, AWishForRdmaIsNoDemand) {
   VmmOptions options;
   options.rdma = Wish::kIfPossible;

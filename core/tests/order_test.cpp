@@ -96,8 +96,10 @@ TEST_F(OrderTest, StreamThatDiedIsNeverNamedAgain) {
     auto r = resource(FreePolicy::kDeferred, idle ? 8 * kG : 0);
     Buffer a = r.allocate(stream, kG).value();
     Buffer b = r.allocate(stream, 2 * kG, {.capacity = 4 * kG}).value();
-    driver.fail<EventRecord>(DriverStatus::kLaunchFailed);
+    EXPECT_TRUE(b.used_on(third).ok());
+    driver.fail<EventRecord>(DriverStatus::kLaunchFailed, 1, 2);
     EXPECT_TRUE(r.forget(stream).ok());
+    EXPECT_TRUE(r.forget(third).ok());
     driver.lift();
     const std::string calls = calls_of([&] {
       EXPECT_TRUE(a.close().ok());
@@ -109,7 +111,7 @@ TEST_F(OrderTest, StreamThatDiedIsNeverNamedAgain) {
       EXPECT_EQ(calls.find(call), std::string::npos) << calls;
     for (const Call& call : driver.log)
       if (const auto* record = std::get_if<EventRecord>(&call)) {
-        EXPECT_EQ(record->event, driver.last<EventRecord>().event) << "that of the forget alone";
+        EXPECT_EQ(record->event, driver.last<EventRecord>().event) << "those of the forgets alone";
       }
     EXPECT_TRUE(r.trim(0).ok());
     EXPECT_EQ(r.statistics().mapped, 0u);
@@ -134,6 +136,27 @@ TEST_F(OrderTest, MarkerOfAForgottenStreamLastsAsLongAsAnybodyNeedsIt) {
   };
   shared_by([](Buffer& a) { EXPECT_TRUE(a.hold().value().drop().ok()); });
   shared_by([](Buffer& a) { EXPECT_TRUE(a.shrink(2 * kG).ok()); });
+}
+
+TEST_F(OrderTest, WhatAShrinkLetsGoIsOrderedBehindEveryStream) {
+  auto r = deferred();
+  Buffer a = r.allocate(stream, 2 * kG).value();
+  ASSERT_EQ(a.resize(3 * kG).value().placement, Placement::kKept);
+  EXPECT_TRUE(a.used_on(other).ok());
+  EXPECT_TRUE(a.shrink(2 * kG).ok());
+  EXPECT_EQ(driver.count<EventRecord>(), 2u);
+  EXPECT_EQ(driver.last<EventRecord>().stream, other.handle());
+}
+
+TEST_F(OrderTest, TrimReapsAllThatItRetired) {
+  auto r = resource(FreePolicy::kDeferred, 8 * kG);
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer b = r.allocate(stream, kG).value();
+  EXPECT_TRUE(a.close().ok());
+  EXPECT_TRUE(b.close().ok());
+  EXPECT_TRUE(r.trim(0).ok());
+  EXPECT_EQ(r.statistics().cached, 0u);
+  EXPECT_EQ(r.statistics().retired, 0u);
 }
 
 TEST_F(OrderTest, RangeIsPendingUntilAllItsMarkersAreReached) {

@@ -193,6 +193,16 @@ TEST_F(OvertakenTest, NoDriverCallIsMadeUnderALock) {
   EXPECT_TRUE(r.trim(0).ok());
 }
 
+TEST_F(OvertakenTest, GrantLeavesAloneWhatIsBeingUnmapped) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer b = r.allocate(stream, kG).value();
+  inside<MemUnmap>([&] { EXPECT_TRUE(r.grant({1}, Access::kRead).ok()); });
+  EXPECT_TRUE(a.close().ok());
+  EXPECT_EQ(driver.count<MemSetAccess>(), 3u) << "two when made, one by the grant";
+  EXPECT_EQ(driver.last<MemSetAccess>().ptr, b.ptr());
+}
+
 TEST_F(OvertakenTest, ChunkWithoutMemoryYetIsNoChunk) {
   VmmOptions options;
   options.handle_type = HandleType::kPosixFd;

@@ -47,6 +47,8 @@ TEST_F(PoolEdgesTest, MarkerThatACloseOnAnotherStreamReplacesComesBack) {
     PoolBuffer block = pool.allocate(stream, 100).value();
     EXPECT_TRUE(pool.forget(stream).ok());
     EXPECT_TRUE(block.close(other).ok());
+    EXPECT_EQ(driver.last<MemFreeAsync>().stream, other.handle());
+    EXPECT_EQ(driver.count<StreamWaitEvent>(), 0u) << "the caller has seen to the order";
   }
   EXPECT_EQ(driver.count<EventCreate>(), 1u);
   EXPECT_EQ(driver.count<EventDestroy>(), 1u);
