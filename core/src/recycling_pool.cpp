@@ -209,7 +209,7 @@ Status RecyclerCore::trim(std::uint64_t keep) {
     Status freed = free_block(oldest, &kept);
     {
       const Lock lock(mutex_);
-      if (kept && !freed.ok()) enlist(*oldest);
+      if (kept) enlist(*oldest);
       leave_transit();
     }
     if (!freed.ok()) return freed;

@@ -186,5 +186,76 @@ TEST_F(HalfwayTest, PlaceThatStaysQuarantinedIsTheErrorOfItsResume) {
   EXPECT_EQ(driver.count<MemCreate>(), made + 1) << "what the failed resume had given back";
 }
 
+TEST_F(HalfwayTest, FailedSuspendLeavesTheBackupOfWhatWasSuspendedBefore) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer b = r.allocate(stream, kG).value();
+  Buffer* first[] = {&a};
+  Buffer* both[] = {&a, &b};
+  EXPECT_TRUE(r.suspend(first, true).ok());
+  driver.fail<MemUnmap>(DriverStatus::kUnknown);
+  EXPECT_FALSE(r.suspend(both, true).ok());
+  EXPECT_TRUE(r.resume(both).ok());
+  EXPECT_EQ(driver.count<MemcpyHtoDAsync>(), 1u) << "the first one's contents";
+}
+
+TEST_F(HalfwayTest, BufferThatIsNamedTwiceIsSuspendedOnce) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  const std::size_t blocks = memory.blocks;
+  Buffer* twice[] = {&a, &a};
+  EXPECT_TRUE(r.suspend(twice, true).ok());
+  EXPECT_EQ(driver.count<MemUnmap>(), 1u);
+  EXPECT_EQ(memory.blocks, blocks + 1) << "one backup";
+  EXPECT_TRUE(r.resume(twice).ok());
+  EXPECT_EQ(memory.blocks, blocks);
+}
+
+TEST_F(HalfwayTest, SuspendedBufferIsClosedWithoutAWait) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer* set[] = {&a};
+  driver.fail<StreamSynchronize>(DriverStatus::kUnknown, 2, 2);
+  EXPECT_FALSE(r.suspend(set, true).ok());
+  driver.lift();
+  EXPECT_TRUE(r.suspend(set, false).ok()) << "which also ends the copy that failed";
+  const std::size_t before = driver.log.size();
+  EXPECT_TRUE(a.close().ok());
+  EXPECT_EQ(driver.calls(before), "MemAddressFree");
+  a = r.allocate(stream, kG).value();
+  EXPECT_TRUE(r.suspend(set, true).ok());
+  const std::size_t again = driver.log.size();
+  EXPECT_TRUE(a.close().ok());
+  EXPECT_EQ(driver.calls(again), "MemAddressFree");
+}
+
+// The copies of a buffer whose stream is gone run on the legacy stream, which becomes a use of the
+// buffer for as long as they last.
+TEST_F(HalfwayTest, CopyBehindADestroyedStreamLeavesNoUseBehind) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer* set[] = {&a};
+  EXPECT_TRUE(r.forget(stream).ok());
+  const auto uses = [&] {
+    std::size_t count = 0;
+    r.for_each_stream(a, [&](const Stream&) { ++count; });
+    return count;
+  };
+  driver.fail<ThreadExchangeStreamCaptureMode>(DriverStatus::kUnknown, 3);
+  EXPECT_FALSE(r.suspend(set, true).ok()) << "nothing is waited for out of relaxed mode";
+  driver.lift();
+  const std::size_t waits = driver.count<StreamSynchronize>();
+  EXPECT_TRUE(r.suspend(set, true).ok());
+  EXPECT_EQ(driver.count<StreamSynchronize>(), waits + 2) << "before and behind the copy";
+  EXPECT_EQ(uses(), 0u);
+  driver.fail<MemcpyHtoDAsync>(DriverStatus::kUnknown);
+  driver.fail<StreamSynchronize>(DriverStatus::kUnknown, 2);
+  EXPECT_FALSE(r.resume(set).ok());
+  EXPECT_EQ(uses(), 1u) << "the copy may still run there";
+  driver.lift();
+  EXPECT_TRUE(r.resume(set).ok());
+  EXPECT_EQ(uses(), 0u);
+}
+
 }  // namespace
 }  // namespace granule

@@ -293,5 +293,17 @@ TEST_F(LadderTest, ChunkThatTwoLeakedRangesMapIsForgottenOnce) {
   EXPECT_EQ(sink.reports.size(), 4u) << "parked, then leaked";
 }
 
+TEST_F(LadderTest, ChunkThatIsMappedTwiceIsOneHandle) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer behind = r.allocate(stream, kG).value();
+  Buffer b = a.grow(2 * kG).value().buffer;
+  EXPECT_EQ(r.statistics().mappings, 4u);
+  EXPECT_EQ(r.statistics().handles, 3u);
+  Buffer* set[] = {&behind};
+  EXPECT_TRUE(r.suspend(set, false).ok());
+  EXPECT_EQ(r.statistics().handles, 2u);
+}
+
 }  // namespace
 }  // namespace granule

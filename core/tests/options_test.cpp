@@ -242,6 +242,8 @@ TEST(Options, KindsThatAreNoneAreInvalid) {
   options = {};
   options.location = {LocationType::kHostNuma, -1};
   EXPECT_EQ(first(options, machine(1)), ErrorCode::kInvalidArgument);
+  options.location = {LocationType::kHostNuma, 0};
+  EXPECT_TRUE(validate(options, machine(1)).empty());
   options.location = {LocationType::kHostNumaCurrent, -1};
   EXPECT_TRUE(validate(options, machine(1)).empty()) << "whose number does not count";
   options.location = {LocationType::kHost, 3};

@@ -290,5 +290,38 @@ TEST_F(OvertakenTest, GrantReachesWhatIsMadeAtAnyMoment) {
   }
 }
 
+TEST_F(OvertakenTest, ImportWhoseOtherHolderGoesMeanwhileIsCharged) {
+  VmmOptions options;
+  options.handle_type = HandleType::kPosixFd;
+  auto r = VirtualMemoryResource::create(driver, options, environment).value();
+  Buffer a = r.allocate(stream, kG).value();
+  SharedBuffer shared = r.export_buffer(a).value();
+  inside<MemAddressReserve>([&] {
+    share();
+    const auto import = driver.script;
+    driver.script = [&, import](Call& call) {
+      if (!std::holds_alternative<MemImportFromShareableHandle>(call)) return import(call);
+      driver.script = import;
+      EXPECT_TRUE(a.close().ok());
+      return import(call);
+    };
+  });
+  Buffer b = r.import_buffer(stream, shared).value();
+  EXPECT_EQ(r.statistics().charged, kG);
+  EXPECT_EQ(r.check_invariants(), "");
+  EXPECT_TRUE(b.close().ok());
+  EXPECT_EQ(r.statistics().charged, 0u);
+}
+
+TEST_F(OvertakenTest, RangeThatIsGoingIsInNobodysWay) {
+  auto r = resource(FreePolicy::kDeferred);
+  Buffer a = r.allocate(stream, kG, {.capacity = 2 * kG}).value();
+  Buffer b = r.allocate(stream, kG).value();
+  EXPECT_TRUE(b.close().ok());
+  inside<MemUnmap>([&] { EXPECT_EQ(a.resize(4 * kG).value().placement, Placement::kMoved); });
+  EXPECT_EQ(r.collect().ranges, 1u);
+  EXPECT_EQ(r.check_invariants(), "");
+}
+
 }  // namespace
 }  // namespace granule

@@ -179,5 +179,38 @@ TEST_F(PoolEdgesTest, BlockOfAStreamThatDiedIsFreedBehindNothing) {
   EXPECT_EQ(driver.last<MemFreeAsync>().stream, kLegacyStream);
 }
 
+TEST_F(PoolEdgesTest, MarkerStandsForAStreamThatCapturesByNow) {
+  RecyclingPool pool = recycler();
+  EXPECT_TRUE(pool.allocate(stream, 100).value().close().ok());
+  driver.fail<EventQuery>(DriverStatus::kNotReady);
+  PoolBuffer fresh = pool.allocate(other, 100).value();
+  capturing = stream.handle();
+  PoolBuffer warm = pool.allocate(other, 100).value();
+  EXPECT_EQ(driver.count<MemAlloc>(), 2u) << "its work before the capture is done";
+  capturing = {};
+}
+
+TEST_F(PoolEdgesTest, ParkedBlockThatStaysIsNotCounted) {
+  StreamOrderedPool pool = ordered();
+  PoolBuffer block = pool.allocate(stream, 100).value();
+  capturing = stream.handle();
+  block = PoolBuffer();
+  const CollectResult none = pool.collect();
+  EXPECT_EQ(none.ranges, 0u);
+  EXPECT_EQ(none.pending, 1u);
+  capturing = {};
+  EXPECT_EQ(pool.collect().ranges, 1u);
+}
+
+TEST_F(PoolEdgesTest, FreeWhoseContextCannotBeEnteredWasNotTried) {
+  StreamOrderedPool pool = ordered();
+  PoolBuffer block = pool.allocate(Stream::legacy({0}), 100).value();
+  driver.fail<CtxPushCurrent>(DriverStatus::kUnknown, 2);  // the first asks for captures
+  EXPECT_EQ(block.close().error().call, name_of(kind_of<CtxPushCurrent>));
+  EXPECT_FALSE(block.is_closed());
+  EXPECT_TRUE(sink.reports.empty());
+  EXPECT_TRUE(block.close().ok());
+}
+
 }  // namespace
 }  // namespace granule

@@ -113,6 +113,8 @@ TEST_F(ShareTest, MemoryOfAnotherProcessCountsByItself) {
   }
   Buffer b = r.import_buffer(stream, received).value();
   EXPECT_EQ(r.statistics().live, 4 * kG);
+  Buffer c = r.import_buffer(stream, received).value();
+  EXPECT_EQ(r.statistics().charged, 6 * kG) << "who knows whether it is the same";
   EXPECT_EQ(r.check_invariants(), "");
 }
 
