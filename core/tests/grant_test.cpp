@@ -1,6 +1,10 @@
 // Access: grants to what there is and what is to come, their undo, and lists that are full.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include <granule/resource.hpp>
 
 #include "scripted_backend.hpp"
@@ -54,6 +58,29 @@ TEST_F(GrantTest, ThatChangesAccessGivesIdleMemoryBack) {
   Buffer c = a.grow(3 * kG, nobody).value().buffer;
   EXPECT_TRUE(r.grant({1}, Access::kReadWrite).ok());
   EXPECT_EQ(r.statistics().cached, 0u);
+}
+
+TEST_F(GrantTest, WaitsForTheOneBeforeIt) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer b = r.allocate(stream, kG).value();
+  std::atomic<bool> done{false};
+  std::thread second;
+  driver.script = [&](Call& call) -> std::optional<DriverStatus> {
+    if (!std::holds_alternative<MemSetAccess>(call)) return std::nullopt;
+    driver.script = nullptr;
+    second = std::thread([&] {
+      EXPECT_TRUE(r.grant({2}, Access::kRead).ok());
+      done = true;
+    });
+    for (int i = 0; i < 20 && !done; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_FALSE(done) << "both mark what they have reached";
+    return std::nullopt;
+  };
+  EXPECT_TRUE(r.grant({1}, Access::kRead).ok());
+  second.join();
+  EXPECT_EQ(driver.count<MemSetAccess>(), 6u);
+  EXPECT_EQ(r.check_invariants(), "");
 }
 
 TEST_F(GrantTest, ReachesAnyNumberOfChunks) {
