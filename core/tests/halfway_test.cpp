@@ -257,5 +257,79 @@ TEST_F(HalfwayTest, CopyBehindADestroyedStreamLeavesNoUseBehind) {
   EXPECT_EQ(uses(), 0u);
 }
 
+TEST_F(HalfwayTest, CopiesLeaveTheStreamsThatTheCallerNamed) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  EXPECT_TRUE(a.used_on(Stream::legacy({0})).ok());
+  Buffer* set[] = {&a};
+  EXPECT_TRUE(r.suspend(set, true).ok());
+  EXPECT_TRUE(r.resume(set).ok());
+  std::size_t uses = 0;
+  r.for_each_stream(a, [&](const Stream&) { ++uses; });
+  EXPECT_EQ(uses, 2u);
+}
+
+TEST_F(HalfwayTest, MemoryThatCannotBeMappedAgainIsGivenBack) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer* set[] = {&a};
+  EXPECT_TRUE(r.suspend(set, false).ok());
+  driver.fail<MemMap>(DriverStatus::kUnknown);
+  driver.fail<MemGetAccess>(DriverStatus::kInvalidValue);
+  EXPECT_EQ(r.resume(set).error().call, name_of(kind_of<MemMap>));
+  EXPECT_EQ(r.statistics().charged, 0u);
+  EXPECT_EQ(driver.count<MemRelease>(), 2u);
+  EXPECT_TRUE(r.resume(set).ok());
+}
+
+TEST_F(HalfwayTest, FailedSuspendGivesItsBackupBack) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer* set[] = {&a};
+  const std::size_t blocks = memory.blocks;
+  driver.fail<MemUnmap>(DriverStatus::kUnknown);
+  EXPECT_FALSE(r.suspend(set, true).ok());
+  EXPECT_EQ(memory.blocks, blocks);
+}
+
+TEST_F(HalfwayTest, CloseOnAnotherStreamWaitsForTheCopyToo) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer* set[] = {&a};
+  driver.fail<StreamSynchronize>(DriverStatus::kUnknown, 2, 2);
+  EXPECT_FALSE(r.suspend(set, true).ok());
+  driver.lift();
+  const std::size_t waits = driver.count<StreamSynchronize>();
+  EXPECT_TRUE(a.close(Stream::legacy({0})).ok());
+  EXPECT_EQ(driver.count<StreamSynchronize>(), waits + 2);
+}
+
+TEST_F(HalfwayTest, BackupIsOfTheFirstSuspendOrOfNone) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer* set[] = {&a};
+  EXPECT_TRUE(r.suspend(set, false).ok());
+  EXPECT_TRUE(r.suspend(set, true).ok()) << "nothing to do";
+  EXPECT_EQ(driver.count<MemcpyDtoHAsync>(), 0u);
+  EXPECT_TRUE(r.resume(set).ok());
+  EXPECT_EQ(driver.count<MemcpyHtoDAsync>(), 0u);
+}
+
+TEST_F(HalfwayTest, StreamOfACopyThatTheCallerNamesIsTheCallers) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer* set[] = {&a};
+  EXPECT_TRUE(r.forget(stream).ok());
+  driver.fail<StreamSynchronize>(DriverStatus::kUnknown, 2, 2);
+  EXPECT_FALSE(r.suspend(set, true).ok());
+  driver.lift();
+  EXPECT_TRUE(a.used_on(Stream::legacy({0})).ok());
+  EXPECT_TRUE(r.suspend(set, false).ok());
+  EXPECT_TRUE(r.resume(set).ok());
+  std::size_t uses = 0;
+  r.for_each_stream(a, [&](const Stream&) { ++uses; });
+  EXPECT_EQ(uses, 1u);
+}
+
 }  // namespace
 }  // namespace granule

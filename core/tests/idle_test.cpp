@@ -152,6 +152,9 @@ TEST_F(IdleTest, DropThatCannotBeOrderedParks) {
   driver.fail<StreamSynchronize>(DriverStatus::kWouldBlock);
   EXPECT_EQ(c.drop().error().driver, DriverStatus::kWouldBlock);
   EXPECT_FALSE(c.is_closed());
+  driver.fail<StreamSynchronize>(DriverStatus::kWouldBlock);
+  c = Buffer();
+  EXPECT_EQ(r.statistics().parked, kG) << "an object that goes does not stay";
 }
 
 TEST_F(IdleTest, ProbeAsksForPendingRangesInItsWayAndNoOthers) {
@@ -191,6 +194,67 @@ TEST_F(IdleTest, MillionChunksAreTooMany) {
   auto r = VirtualMemoryResource::create(driver, options, environment).value();
   EXPECT_EQ(r.allocate(stream, kG << 20).status().error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(driver.count<MemAddressReserve>(), 0u);
+}
+
+TEST_F(IdleTest, StreamWhoseContextDiedDoesNotCapture) {
+  auto r = resource(FreePolicy::kSynchronize, 0);
+  Buffer a = r.allocate(stream, kG).value();
+  driver.script = nullptr;
+  driver.fail<StreamIsCapturing>(DriverStatus::kLaunchFailed);
+  driver.fail<StreamSynchronize>(DriverStatus::kLaunchFailed);
+  EXPECT_TRUE(a.close().ok());
+  ASSERT_EQ(sink.reports.size(), 1u);
+  EXPECT_EQ(sink.reports[0].kind, FailureKind::kWaitSkipped);
+}
+
+TEST_F(IdleTest, RangeThatIsNotDoneLetsTheNextOneHaveItsTurn) {
+  auto r = resource(FreePolicy::kDeferred, 0);
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer b = r.allocate(stream, 2 * kG).value();
+  EXPECT_TRUE(a.close().ok());
+  const EventHandle first = driver.last<EventRecord>().event;
+  const auto plain = driver.script;
+  driver.script = [=](Call& call) -> std::optional<DriverStatus> {
+    const auto* query = std::get_if<EventQuery>(&call);
+    if (query && query->event == first) return DriverStatus::kNotReady;
+    return plain(call);
+  };
+  EXPECT_TRUE(b.close().ok());
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(r.allocate(stream, 0).value().close().ok());
+  EXPECT_EQ(r.statistics().retired, kG) << "a close looks at one at a time";
+  driver.script = plain;
+}
+
+TEST_F(IdleTest, WantOfAddressesEvictsOnlyWhereTheRangeMayMove) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  leave_idle(r, stream);
+  EXPECT_EQ(a.try_extend(2 * kG).status().error().exhausted, Exhausted::kAddresses);
+  EXPECT_EQ(r.statistics().cached, kG) << "room elsewhere is no help";
+  driver.fail<MemAddressReserve>(DriverStatus::kOutOfMemory);
+  EXPECT_TRUE(r.allocate(stream, 2 * kG).ok());
+  EXPECT_LE(r.statistics().cached, 2 * kG) << "the idle one went, the new one came";
+  EXPECT_EQ(driver.count<MemAddressFree>(), 2u) << "of the probe and of the idle range";
+}
+
+TEST_F(IdleTest, WhatIsDoneIsReapedBeforeIdleMemoryGoes) {
+  auto r = resource(FreePolicy::kDeferred, kG);
+  driver.fail<EventQuery>(DriverStatus::kNotReady, 1, 999);
+  leave_idle(r, stream);
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(r.allocate(stream, 2 * kG).value().close().ok());
+  driver.lift();
+  driver.fail<MemCreate>(DriverStatus::kOutOfMemory);
+  EXPECT_TRUE(r.allocate(stream, 3 * kG).ok());
+  EXPECT_EQ(r.statistics().cached, kG);
+}
+
+TEST_F(IdleTest, SlackIsAShareToTheGranule) {
+  VmmOptions options;
+  options.slack_percent = 100;
+  auto r = VirtualMemoryResource::create(driver, options, environment).value();
+  Buffer a = r.allocate(stream, 300 * kG).value();
+  ASSERT_TRUE(a.resize(301 * kG).ok());
+  EXPECT_EQ(r.statistics().live, 600 * kG);
 }
 
 }  // namespace

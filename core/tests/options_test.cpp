@@ -217,6 +217,13 @@ TEST(Options, OnlyWhatIsAskedForMustBeThere) {
   options.type = static_cast<AllocationType>(9);
   EXPECT_EQ(validate(options, caps).count, 1u);
   options = {};
+  options.free = static_cast<FreePolicy>(9);
+  EXPECT_EQ(validate(options, caps).count, 1u);
+  options = {};
+  options.worker = true;
+  options.worker_interval_ns = 3'600'000'000'000;
+  EXPECT_TRUE(validate(options, caps).empty()) << "an hour";
+  options = {};
   options.rdma = static_cast<Wish>(9);
   has.rdma = Support::kYes;
   EXPECT_EQ(validate(options, caps).count, 1u);
@@ -251,6 +258,18 @@ TEST(Options, KindsThatAreNoneAreInvalid) {
   options = {};
   options.granularity = static_cast<GranularityKind>(9);
   EXPECT_EQ(first(options, machine(1)), ErrorCode::kInvalidArgument);
+}
+
+TEST(Options, GrowOnTheCurrentNodeIsOneOnItsNumber) {
+  SystemCaps caps = machine(1);
+  caps.current_numa_node = 3;
+  VmmOptions options;
+  options.location = {LocationType::kHostNuma, 3};
+  GrowOptions call;
+  call.location = Location{LocationType::kHostNumaCurrent, 0};
+  EXPECT_TRUE(validate(call, options, caps).empty());
+  options.location.id = 2;
+  EXPECT_EQ(validate(call, options, caps).count, 1u);
 }
 
 TEST(Options, GrowMayNameWhatTheResourceHasAlready) {

@@ -101,6 +101,7 @@ TEST_F(OrderTest, StreamThatDiedIsNeverNamedAgain) {
     EXPECT_TRUE(r.forget(stream).ok());
     EXPECT_TRUE(r.forget(third).ok());
     driver.lift();
+    const std::size_t before = driver.log.size();
     const std::string calls = calls_of([&] {
       EXPECT_TRUE(a.close().ok());
       EXPECT_TRUE(b.shrink(0).ok());
@@ -109,6 +110,10 @@ TEST_F(OrderTest, StreamThatDiedIsNeverNamedAgain) {
     });
     for (const char* const call : {"StreamSynchronize", "StreamWaitEvent", "EventQuery"})
       EXPECT_EQ(calls.find(call), std::string::npos) << calls;
+    for (std::size_t i = before; i < driver.log.size(); ++i)
+      if (const auto* query = std::get_if<StreamIsCapturing>(&driver.log[i])) {
+        EXPECT_EQ(query->stream, other.handle());
+      }
     for (const Call& call : driver.log)
       if (const auto* record = std::get_if<EventRecord>(&call)) {
         EXPECT_EQ(record->event, driver.last<EventRecord>().event) << "those of the forgets alone";

@@ -139,8 +139,12 @@ TEST_F(PoolEdgesTest, WithoutASizeOfTheDeviceAnyRequestIsTried) {
 TEST_F(PoolEdgesTest, HopelessRequestIsWantOfMemory) {
   StreamOrderedPool pool = ordered();
   EXPECT_EQ(pool.allocate(stream, (1ull << 40) + 1).status().error().code, ErrorCode::kOutOfMemory);
-  EXPECT_EQ(recycler().allocate(stream, (1ull << 40) + 1).status().error().code,
-            ErrorCode::kOutOfMemory);
+  const Error error = recycler().allocate(stream, (1ull << 40) + 1).status().error();
+  EXPECT_EQ(error.code, ErrorCode::kOutOfMemory);
+  EXPECT_EQ(error.exhausted, Exhausted::kDevice);
+  EXPECT_EQ(error.wanted, (1ull << 40) + 1);
+  EXPECT_EQ(error.available, 1ull << 40);
+  EXPECT_TRUE(recycler().allocate(stream, 1ull << 40).ok()) << "all of it may be asked for";
 }
 
 TEST_F(PoolEdgesTest, BothHighsAreSetToNothing) {

@@ -40,6 +40,7 @@ TEST_F(ShareTest, EveryChunkHasADescriptorInAddressOrder) {
   auto r = resource();
   Buffer a = r.allocate(stream, kG).value();
   ASSERT_TRUE(a.resize(3 * kG).ok());
+  EXPECT_EQ(driver.last<MemCreate>().properties.handle_types, HandleType::kPosixFd);
   SharedBuffer shared = r.export_buffer(a).value();
   ASSERT_EQ(shared.chunks().size(), 2u);
   EXPECT_EQ(shared.type(), HandleType::kPosixFd);

@@ -26,6 +26,7 @@ class TurnByTurn final : public SyncHooks {
     return true;
   }
   std::uint64_t start_thread(void (*run)(void*), void* argument) override {
+    if (no_threads) return 0;
     thread_ = std::thread([=, this] {
       await(true);
       run(argument);
@@ -44,6 +45,7 @@ class TurnByTurn final : public SyncHooks {
     give(true);
     await(false);
   }
+  bool no_threads = false;
   std::uint64_t rested = 99;  // how long it means to rest; 0: until it is woken
 
  private:
@@ -118,6 +120,8 @@ TEST_F(SteppedWorkerTest, CommitsSoMuchAheadAndRests) {
   EXPECT_EQ(a.resize(7 * kG).value().placement, Placement::kKept);
   EXPECT_EQ(step(), "") << "there is no room of its own for two more";
   EXPECT_EQ(r.statistics().worker_bytes, 3 * kG);
+  EXPECT_TRUE(a.shrink(0).ok());
+  EXPECT_EQ(step(), "") << "behind nothing there is nothing to have";
 }
 
 TEST_F(SteppedWorkerTest, LeavesAloneWhatIsSuspendedOrBeyondTheLimit) {
@@ -178,9 +182,8 @@ TEST_F(SteppedWorkerTest, ServesTheBufferThatReachesFurthest) {
   EXPECT_TRUE(alias.close().ok());
   EXPECT_EQ(r.statistics().charged, 0u);
   Buffer b = r.allocate(stream, kG, {.capacity = 16 * kG}).value();
-  RangeHolder holder = b.hold().value();
-  EXPECT_TRUE(holder.drop().ok());
   EXPECT_EQ(step(), kExtend);
+  RangeHolder holder = b.hold().value();
   EXPECT_EQ(b.resize(3 * kG).value().placement, Placement::kKept);
   EXPECT_EQ(r.check_invariants(), "");
 }
@@ -208,6 +211,35 @@ TEST_F(SteppedWorkerTest, LooksAtPendingRangesLessAndLessOften) {
   EXPECT_EQ(turns.rested, 200u) << "from the beginning";
 }
 
+TEST_F(SteppedWorkerTest, RestsAreShortAgainOnceSomethingWasDone) {
+  options.free = FreePolicy::kDeferred;
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG, {.capacity = 16 * kG}).value();
+  step();
+  driver.fail<EventQuery>(DriverStatus::kNotReady, 1, 99);
+  EXPECT_TRUE(r.allocate(stream, kG).value().close().ok());
+  step();
+  EXPECT_EQ(turns.rested, 200u);
+  driver.fail<MemCreate>(DriverStatus::kOutOfMemory);
+  EXPECT_TRUE(a.resize(2 * kG).ok());
+  step();
+  EXPECT_EQ(turns.rested, 400u) << "nothing came of it";
+  EXPECT_TRUE(a.resize(3 * kG).ok());
+  step();
+  EXPECT_EQ(turns.rested, 100u) << "it extended the buffer";
+  step();
+  step();
+  EXPECT_EQ(turns.rested, 400u);
+  driver.lift();
+  EXPECT_EQ(r.collect().ranges, 1u);
+  step();
+  EXPECT_EQ(turns.rested, 0u);
+  driver.fail<EventQuery>(DriverStatus::kNotReady);
+  EXPECT_TRUE(r.allocate(stream, kG).value().close().ok());
+  step();
+  EXPECT_EQ(turns.rested, 200u);
+}
+
 TEST_F(SteppedWorkerTest, ReapsAndGoesOnAtOnceWhileThereIsMore) {
   options.free = FreePolicy::kDeferred;
   options.commit_ahead = 0;
@@ -218,6 +250,12 @@ TEST_F(SteppedWorkerTest, ReapsAndGoesOnAtOnceWhileThereIsMore) {
   EXPECT_EQ(turns.rested, 100u) << "the shortest rest";
   step();
   EXPECT_EQ(r.statistics().worker_ranges, 10u);
+}
+
+TEST_F(SteppedWorkerTest, ResourceThatGetsNoThreadLeavesNothing) {
+  turns.no_threads = true;
+  EXPECT_FALSE(VirtualMemoryResource::create(driver, options, environment).ok());
+  EXPECT_EQ(memory.blocks, 0u);
 }
 
 }  // namespace
