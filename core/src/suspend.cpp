@@ -71,7 +71,7 @@ Stream copy_stream(const Record& record) {
 
 // Whether a copy by `device` can write the memory. Memory of the host that no device has access to
 // is copied by the CPU, and the process dies if the host may not write it.
-bool can_be_written(const AccessEntries& entries, const Location& place, DeviceId device) {
+bool can_be_written(const AccessEntries& entries, DeviceId device) {
   bool any_device = false;
   bool host = false;
   for (const AccessEntry& entry : entries) {
@@ -82,7 +82,7 @@ bool can_be_written(const AccessEntries& entries, const Location& place, DeviceI
       host = entry.access == Access::kReadWrite;
     }
   }
-  return place.type != LocationType::kDevice && !any_device && host;
+  return !any_device && host;
 }
 
 }  // namespace
@@ -177,8 +177,7 @@ Status ResourceCore::take_backup(Record& record) {
   {
     const Lock lock(mutex_);
     for_each_in_chain(record, [&](const Mapping& mapping) {
-      closed =
-          closed || !can_be_written(mapping.chunk->access->entries, properties_.location, device);
+      closed = closed || !can_be_written(mapping.chunk->access->entries, device);
     });
   }
   if (closed)

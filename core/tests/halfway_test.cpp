@@ -110,6 +110,27 @@ TEST_F(HalfwayTest, BackupNeedsEveryChunkToBeWritable) {
   EXPECT_TRUE(r.suspend(set, false).ok());
 }
 
+// The CPU copies memory of the host that no device has access to, and dies if it may not write.
+TEST_F(HalfwayTest, BackupOfHostMemoryNeedsAWriter) {
+  const auto backup_of = [&](Access self, std::vector<DeviceId> peers, Access peer) {
+    VmmOptions options;
+    options.location = {LocationType::kHost, 0};
+    options.self_access = self;
+    options.peers = std::move(peers);
+    options.peer_access = peer;
+    auto r = resource(options);
+    Buffer a = r.allocate(stream, kG).value();
+    Buffer* set[] = {&a};
+    return r.suspend(set, true).ok();
+  };
+  EXPECT_TRUE(backup_of(Access::kReadWrite, {}, Access::kReadWrite));
+  EXPECT_FALSE(backup_of(Access::kRead, {}, Access::kReadWrite));
+  EXPECT_FALSE(backup_of(Access::kNone, {}, Access::kReadWrite));
+  EXPECT_FALSE(backup_of(Access::kReadWrite, {{1}}, Access::kReadWrite)) << "not the stream's";
+  EXPECT_TRUE(backup_of(Access::kReadWrite, {{0}}, Access::kReadWrite));
+  EXPECT_FALSE(backup_of(Access::kReadWrite, {{0}}, Access::kRead));
+}
+
 TEST_F(HalfwayTest, EmptyBufferNeedsNoBackup) {
   auto r = resource();
   Buffer a = r.allocate(stream, 0).value();
@@ -329,6 +350,20 @@ TEST_F(HalfwayTest, StreamOfACopyThatTheCallerNamesIsTheCallers) {
   std::size_t uses = 0;
   r.for_each_stream(a, [&](const Stream&) { ++uses; });
   EXPECT_EQ(uses, 1u);
+}
+
+TEST_F(HalfwayTest, RangeThatACopyMayStillReadIsNotKeptIdle) {
+  VmmOptions options;
+  options.cache = 8 * kG;
+  auto r = resource(options);
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer* set[] = {&a};
+  driver.fail<StreamSynchronize>(DriverStatus::kUnknown, 2, 2);
+  EXPECT_FALSE(r.suspend(set, true).ok());
+  driver.lift();
+  EXPECT_TRUE(a.close().ok());
+  EXPECT_EQ(r.statistics().cached, 0u);
+  EXPECT_EQ(r.statistics().mapped, 0u);
 }
 
 }  // namespace

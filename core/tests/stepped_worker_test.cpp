@@ -258,5 +258,36 @@ TEST_F(SteppedWorkerTest, ResourceThatGetsNoThreadLeavesNothing) {
   EXPECT_EQ(memory.blocks, 0u);
 }
 
+TEST_F(SteppedWorkerTest, BufferThatStayedOpenIsServedOn) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG, {.capacity = 16 * kG}).value();
+  driver.fail<StreamSynchronize>(DriverStatus::kWouldBlock, 1, 2);
+  EXPECT_FALSE(a.close().ok());
+  EXPECT_EQ(step(), kExtend);
+  EXPECT_FALSE(a.drop().ok());
+  EXPECT_TRUE(a.resize(2 * kG).ok());
+  EXPECT_EQ(step(), kExtend);
+}
+
+TEST_F(SteppedWorkerTest, IdleRangeIsServedLikeAFreshOne) {
+  options.cache = 8 * kG;
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG, {.capacity = 16 * kG}).value();
+  driver.fail<MemCreate>(DriverStatus::kOutOfMemory);
+  EXPECT_EQ(step(), "MemCreate");
+  EXPECT_TRUE(a.close().ok());
+  EXPECT_EQ(step(), "");
+  a = r.allocate(stream, kG).value();
+  EXPECT_EQ(driver.count<MemCreate>(), 2u) << "it is the same one";
+  EXPECT_EQ(step(), kExtend);
+}
+
+TEST_F(SteppedWorkerTest, AsksForNoMoreThanTheDeviceHas) {
+  options.commit_ahead = 1ull << 40;
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG, {.capacity = 1ull << 41}).value();
+  EXPECT_EQ(step(), "") << "such a request empties every pool of the process";
+}
+
 }  // namespace
 }  // namespace granule
