@@ -77,13 +77,13 @@ Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
                       "`at` must be a multiple of the granularity and of the alignment");
   const auto rounded = checked_round_up(size, granularity_);
   const auto capacity = checked_round_up(std::max(options.capacity, size), granularity_);
-  if (!rounded || !capacity)
+  if (!capacity)  // which is the larger one
     return make_error(ErrorCode::kOverflow, "the size wraps when rounded up to whole granules");
   if (Status fits = check_size(*rounded); !fits) return fits.error();
   if (options.zero && *rounded != 0)
     if (Status may = may_write(stream.device()); !may) return may.error();
   if (*rounded != 0) reap_on_the_way();
-  if (*rounded != 0 && options_.cache != 0 && !options.at) {
+  if (*rounded != 0 && !options.at) {
     if (Record* idle = take_idle(stream, *rounded, *capacity)) {
       Buffer taken = make_buffer(idle);
       if (!options.zero) return taken;

@@ -16,7 +16,7 @@ std::uint64_t ResourceCore::unmet_bytes(const Record& record) {
     if (!chunk->handle) continue;
     // Of memory that another process made nothing more is known: each of its chunks counts.
     if (Chunk* const lowest =
-            chunk->exported || chunk->imported ? holder_of(chunk->origin, nullptr) : nullptr)
+            chunk->exported || chunk->imported ? holder_of(chunk->origin) : nullptr)
       chunk = lowest;
     if (chunk->mark == walk_) continue;
     chunk->mark = walk_;

@@ -64,8 +64,8 @@ Result<std::uint64_t> Buffer::shrink(std::uint64_t size) {
 namespace {
 
 // A closed buffer holds on to nothing, its resource included.
-Status ended(Status status, detail::ResourceCore*& core, const detail::Record* record) {
-  if (!record && core) std::exchange(core, nullptr)->unref();
+Status ended(const Status& status, detail::ResourceCore*& core, const detail::Record* record) {
+  if (!record) std::exchange(core, nullptr)->unref();
   return status;
 }
 
@@ -73,15 +73,18 @@ Status ended(Status status, detail::ResourceCore*& core, const detail::Record* r
 
 Status Buffer::close() {
   if (!record_) return {};
-  return ended(core_->close(record_, nullptr), core_, record_);
+  const Status closed = core_->close(record_, nullptr);
+  return ended(closed, core_, record_);
 }
 Status Buffer::close(const Stream& stream) {
   if (!record_) return {};
-  return ended(core_->close(record_, &stream), core_, record_);
+  const Status closed = core_->close(record_, &stream);
+  return ended(closed, core_, record_);
 }
 Status Buffer::drop() {
   if (!record_) return {};
-  return ended(core_->drop(record_, true), core_, record_);
+  const Status dropped = core_->drop(record_, true);
+  return ended(dropped, core_, record_);
 }
 Status Buffer::used_on(const Stream& stream) {
   if (!record_) return closed_error();

@@ -29,11 +29,10 @@ void ResourceCore::delist_idle(Record& record) {
   cached_ -= record.size;
 }
 
-// With mutex_ held: only a range that nobody shares can be handed to somebody else whole.
+// With mutex_ held, of a range that holds something: only one that nobody shares can be handed to
+// somebody else whole.
 bool ResourceCore::cacheable(const Record& record) const {
-  if (options_.cache == 0 || committed(record) > options_.cache || record.suspended ||
-      record.copying || !record.last)
-    return false;
+  if (committed(record) > options_.cache || record.copying) return false;
   for (const Mapping* mapping = record.last; mapping; mapping = mapping->prev)
     if (mapping->refs != 1 || mapping->chunk->refs != 1 || mapping->chunk->imported ||
         mapping->chunk->access != access_ || mapping->chunk->exported)
@@ -154,7 +153,7 @@ Record* ResourceCore::pick_idle(const Stream& stream, std::uint64_t size, std::u
   Record* best = nullptr;
   for (auto it = idle_by_size_.lower_bound(size); it != idle_by_size_.end() && it->size <= most;
        ++it) {
-    if (it->passed == pass || (capacity > it->size && promised(*it) < capacity)) continue;
+    if (it->passed == pass || promised(*it) < capacity) continue;
     const bool ordered = ordered_already(*it, stream);
     if (!best || ordered) best = &*it;
     if (ordered) break;

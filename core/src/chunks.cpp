@@ -8,7 +8,7 @@ namespace {
 
 std::uint64_t next_origin() {
   static std::atomic<std::uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return ++last;
 }
 
 Error exhausted(Exhausted what, std::uint64_t wanted, std::uint64_t available,
@@ -116,9 +116,10 @@ void ResourceCore::drop_chunk(Chunk* chunk) noexcept {
   unmake(driver_.runtime(), chunk);
 }
 
-// With mutex_ held: memory that is held through another chunk as well stays charged there.
+// With mutex_ held, of a chunk that holds nothing any more: memory that is held through another one
+// as well stays charged there.
 void ResourceCore::pass_on_charge(const Chunk& chunk) {
-  Chunk* const other = chunk.exported || chunk.imported ? holder_of(chunk.origin, &chunk) : nullptr;
+  Chunk* const other = chunk.exported || chunk.imported ? holder_of(chunk.origin) : nullptr;
   if (other && !other->charged) {
     other->charged = true;
   } else {

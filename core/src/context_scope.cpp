@@ -45,10 +45,8 @@ ContextScope::~ContextScope() {
 RelaxedScope::RelaxedScope(const Driver& driver) : driver_(driver) {
   ThreadExchangeStreamCaptureMode exchange{CaptureMode::kRelaxed, CaptureMode::kGlobal};
   const DriverStatus status = driver_.call(exchange);
-  if (status != DriverStatus::kSuccess) {
+  if (status != DriverStatus::kSuccess)
     status_ = driver_error(status, kind_of<ThreadExchangeStreamCaptureMode>);
-    return;
-  }
   previous_ = exchange.previous;
 }
 
@@ -57,7 +55,6 @@ RelaxedScope::~RelaxedScope() {
   ThreadExchangeStreamCaptureMode exchange{previous_, CaptureMode::kRelaxed};
   // Setting a mode twice does no harm, so a refusal is tried once more.
   if (driver_.call(exchange) == DriverStatus::kSuccess) return;
-  exchange.mode = previous_;
   (void)driver_.call(exchange);
 }
 

@@ -13,6 +13,12 @@ bool refused_property(const Error& error) {
          !is_sticky(error.driver);
 }
 
+// The place is not to be had. That is all a caller looks at then.
+Error place_taken(bool* refused) {
+  *refused = true;
+  return {};
+}
+
 }  // namespace
 
 // Memory ahead of need is taken only where it is to be had at once: nothing is given back, waited
@@ -127,7 +133,7 @@ Result<ResourceCore::Extension> ResourceCore::extend_once(const ExtendRequest& r
 bool ResourceCore::room_behind(const Mapping& last, std::uint64_t size, bool* at_end) {
   const Reservation& reservation = *last.reservation;
   *at_end = last.end() >= reservation.end();
-  if (*at_end || reservation.end() - last.end() < size) return false;
+  if (reservation.end() - last.end() < size) return false;
   const auto next = reservation.mappings.lower_bound(last.end());
   return next == reservation.mappings.end() || next->base >= last.end() + size;
 }
@@ -147,20 +153,14 @@ Result<ChainRef> ResourceCore::extend_in_place(const ExtendRequest& request, boo
   }
   const std::uint64_t behind = request.last->end();
   if (room) return add_chunks(*request.last->reservation, behind, request, rdma, refused);
-  if (!at_end) {
-    *refused = true;
-    return make_error(ErrorCode::kOutOfMemory, "the room behind the range is taken");
-  }
+  if (!at_end) return place_taken(refused);
   // The probe asks for no alignment: that of whole reservations would make its hint illegal.
   Result<ReservationRef> probe = reserve(request.add, 0, behind);
   if (!probe) {
     *refused = probe.error().exhausted != Exhausted::kHost;
     return probe.error();
   }
-  if ((*probe)->base != behind) {
-    *refused = true;
-    return make_error(ErrorCode::kOutOfMemory, "the addresses behind the range are taken");
-  }
+  if ((*probe)->base != behind) return place_taken(refused);
   return add_chunks(**probe, behind, request, rdma, refused);
 }
 
@@ -180,10 +180,7 @@ Result<ChainRef> ResourceCore::draft_chunks(ChainRef below, Reservation& reserva
     fresh->refs = 1;
     {
       const Lock lock(mutex_);
-      if (!claim(*fresh.get())) {  // another thread was faster
-        *refused = true;
-        return make_error(ErrorCode::kOutOfMemory, "the room behind the range is taken");
-      }
+      if (!claim(*fresh.get())) return place_taken(refused);  // another thread was faster
       fresh->prev = top.release();
       top = ChainRef(*this, fresh.release());
     }

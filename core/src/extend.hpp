@@ -49,7 +49,7 @@ auto ResourceCore::with_room(Attempt&& attempt, bool addresses_too) -> decltype(
     Result<bool> freed = evict_oldest();
     if (is_held(freed) || (freed.ok() && !*freed)) freed = wait_oldest();
     if (!freed && freed.error().driver == DriverStatus::kWouldBlock) return freed.error();
-    if (!freed && !is_held(freed)) report(FailureKind::kParked, freed.error(), 0, 0);
+    if (!freed) report(FailureKind::kParked, freed.error(), 0, 0);
     // What another thread gave back since it was looked for is there now.
     if ((!freed || !*freed) && given_back() == before) return explain(result.error());
   }

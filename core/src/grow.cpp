@@ -25,7 +25,6 @@ std::uint64_t ResourceCore::capacity(const Record& record) {
   if (!record.last) return 0;
   const Lock lock(mutex_);
   const Reservation& reservation = *record.last->reservation;
-  if (record.last->end() >= reservation.end()) return committed(record);
   const auto next = reservation.mappings.lower_bound(record.last->end());
   const std::uint64_t end = next == reservation.mappings.end() ? reservation.end() : next->base;
   return end - record.base;
@@ -54,7 +53,7 @@ Result<bool> ResourceCore::could_extend(const Record& record) {
     const Lock lock(mutex_);
     room = room_behind(*record.last, granularity_, &at_end);
   }
-  if (room || !at_end) return room;
+  if (!at_end) return room;
   Result<ReservationRef> probe = reserve(granularity_, 0, record.last->end());
   return probe.ok() && (*probe)->base == record.last->end();
 }

@@ -45,13 +45,12 @@ void ResourceCore::drop_reservation(Reservation* reservation) noexcept {
   unmake(driver_.runtime(), reservation);
 }
 
-// With mutex_ held. Puts the mapping's addresses under its name; false if they are taken.
+// With mutex_ held. Puts the mapping's addresses, which begin where another one of its reservation
+// ends, or the reservation begins, under its name; false if they are taken.
 bool ResourceCore::claim(Mapping& mapping) {
   Reservation& reservation = *mapping.reservation;
-  if (mapping.base < reservation.base || mapping.end() > reservation.end()) return false;
-  auto next = reservation.mappings.lower_bound(mapping.base);
+  const auto next = reservation.mappings.lower_bound(mapping.base);
   if (next != reservation.mappings.end() && next->base < mapping.end()) return false;
-  if (next != reservation.mappings.begin() && std::prev(next)->end() > mapping.base) return false;
   reservation.mappings.insert(next, mapping);
   ++reservation.refs;
   return true;

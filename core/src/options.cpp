@@ -156,8 +156,8 @@ AccessEntries access_entries(const VmmOptions& options) {
   peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
   for (const DeviceId& peer : peers) {
     const Location place = device_location(peer);
-    if (place == options.location || options.peer_access == Access::kNone) continue;
-    if (!entries.push({place, options.peer_access})) break;  // validate refuses so many
+    if (place != options.location)
+      entries.push({place, options.peer_access});  // validate refuses more than fit
   }
   return entries;
 }

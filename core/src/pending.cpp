@@ -17,8 +17,11 @@ bool ResourceCore::try_reap(Record& record, RecordState was) {
     Result<CaptureVerdict> verdict = capture_verdict(record);
     if (verdict.ok() && *verdict == CaptureVerdict::kClear) {
       const Status set = set_markers(record);
-      if (set.ok()) next = RecordState::kRetired;
-      if (!set.ok() && is_sticky(set.error().driver)) done = true;
+      if (set.ok()) {
+        next = RecordState::kRetired;
+      } else {
+        done = is_sticky(set.error().driver);
+      }
     }
   }
   if (next == RecordState::kRetired) {
@@ -161,8 +164,7 @@ Result<bool> ResourceCore::wait_oldest() {
     }
     record->state = RecordState::kReaping;
   }
-  bool skipped = false;
-  const Status waited = wait_for(*record, &skipped);
+  const Status waited = wait_for(*record);
   if (!waited.ok()) {
     const Lock lock(mutex_);
     record->state = RecordState::kRetired;

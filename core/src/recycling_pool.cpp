@@ -200,7 +200,7 @@ Status RecyclerCore::trim(std::uint64_t keep) {
     PoolRecord* oldest = nullptr;
     {
       const Lock lock(mutex_);
-      if (cached_ <= keep || idle_.empty()) return {};
+      if (cached_ <= keep) return {};
       oldest = &idle_.front();
       delist(*oldest);
       enter_transit();
@@ -209,7 +209,7 @@ Status RecyclerCore::trim(std::uint64_t keep) {
     Status freed = free_block(oldest, &kept);
     {
       const Lock lock(mutex_);
-      if (kept && !freed.ok()) enlist(*oldest);
+      if (kept) enlist(*oldest);
       leave_transit();
     }
     if (!freed.ok()) return freed;
@@ -220,7 +220,6 @@ void RecyclerCore::shut_down() noexcept {
   while (!idle_.empty()) {
     const std::uint64_t before = cached_;
     const Status trimmed = trim(0);
-    if (trimmed.ok()) return;
     if (cached_ < before) continue;
     PoolRecord& stuck = idle_.back();
     delist(stuck);

@@ -110,7 +110,7 @@ void ResourceCore::park(Record* record, const Error& why) noexcept {
 
 // By the policy: waits for the record's streams, or sets a marker on each. No change on failure.
 Status ResourceCore::order_release(Record& record, bool* skipped) {
-  if (options_.free == FreePolicy::kSynchronize) return wait_for(record, skipped);
+  if (options_.free == FreePolicy::kSynchronize) return wait_for(record);
   Status set = set_markers(record);
   if (set.ok() || !is_sticky(set.error().driver)) return set;
   *skipped = true;

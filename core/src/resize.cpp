@@ -26,8 +26,7 @@ Status ResourceCore::prepare_departure(void* argument) {
   ResourceCore& core = departure.core;
   Record& record = departure.record;
   if (Status may = core.refuse_if_capturing(record); !may) return may;
-  bool skipped = false;
-  if (core.options_.free == FreePolicy::kSynchronize) return core.wait_for(record, &skipped);
+  if (core.options_.free == FreePolicy::kSynchronize) return core.wait_for(record);
   if (departure.spare) return {};  // a second attempt: the markers still stand
   Result<Record*> spare = core.share(record);
   if (!spare) return spare.error();
@@ -71,7 +70,8 @@ Result<ResizeResult> ResourceCore::resize(Record& record, std::uint64_t size,
   Result<ExtendRequest> request = plan_growth(record, size, options);
   if (!request) return request.error();
   const AccessHold hold(*this, request->access);
-  ResizeResult result{Placement::kKept, DevicePtr{record.base}, DevicePtr{record.base}, 0};
+  ResizeResult result{Placement::kKept, DevicePtr{record.base}, DevicePtr{record.base},
+                      record.size};
   if (request->shown == record.size) {
     Result<std::uint64_t> shrunk = shrink(record, size);
     if (!shrunk) return shrunk.error();

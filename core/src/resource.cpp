@@ -28,7 +28,6 @@ AllocationProperties properties_of(const VmmOptions& options) {
   AllocationProperties properties;
   properties.handle_types = options.handle_type;
   properties.location = options.location;
-  if (properties.location.type == LocationType::kHost) properties.location.id = 0;
   return properties;
 }
 
@@ -43,8 +42,7 @@ Result<ResourceCore*> ResourceCore::create(Backend& backend, const VmmOptions& o
   VmmOptions settled = options;
   if (settled.location.type == LocationType::kHostNumaCurrent)
     settled.location = {LocationType::kHostNuma, caps->current_numa_node};
-  if (settled.rdma == Wish::kIfPossible && caps->device.rdma == Support::kNo)
-    settled.rdma = Wish::kNo;
+  if (caps->device.rdma == Support::kNo) settled.rdma = Wish::kNo;  // refused, if it was required
 
   MemGetAllocationGranularity query;
   query.properties = properties_of(settled);
@@ -121,7 +119,7 @@ void ResourceCore::abandon() noexcept {
     while (!reservation.mappings.empty()) {
       Mapping& mapping = *reservation.mappings.begin();
       reservation.mappings.erase(reservation.mappings.begin());
-      if (mapping.chunk && --mapping.chunk->refs == 0) {
+      if (--mapping.chunk->refs == 0) {
         drop_access(mapping.chunk->access);
         unmake(driver_.runtime(), mapping.chunk);
       }

@@ -182,7 +182,7 @@ class ResourceCore {
 
   // waiting.cpp: captures, waits and markers of one record.
   Result<CaptureVerdict> capture_verdict(const Record& record);
-  Status wait_for(const Record& record, bool* skipped);
+  Status wait_for(const Record& record);
   Status set_markers(Record& record);
   void drop_new_markers(Record& record) noexcept;
   Result<bool> reached(const Record& record, StreamUse& use);
@@ -278,7 +278,7 @@ class ResourceCore {
   static void for_each_in_chain(const Record& record, Visitor&& visit);
 
   // share.cpp
-  Chunk* holder_of(std::uint64_t origin, const Chunk* except);
+  Chunk* holder_of(std::uint64_t origin);
   std::uint64_t unmet_bytes(const Record& record);
   Result<ChainRef> import_chunk(const SharedBuffer::Chunk& shared, HandleType type,
                                 Reservation& reservation, ChainRef below, std::uint64_t base);

@@ -8,17 +8,14 @@
 namespace granule {
 
 SharedBuffer::SharedBuffer(SharedBuffer&& other) noexcept
-    : backend_(other.backend_), type_(other.type_), chunks_(std::move(other.chunks_)) {
-  other.chunks_.clear();
-}
+    : backend_(other.backend_), type_(other.type_), chunks_(std::exchange(other.chunks_, {})) {}
 
 SharedBuffer& SharedBuffer::operator=(SharedBuffer&& other) noexcept {
   if (this == &other) return *this;
   close().ignore();  // as the destructor
   backend_ = other.backend_;
   type_ = other.type_;
-  chunks_ = std::move(other.chunks_);
-  other.chunks_.clear();
+  chunks_ = std::exchange(other.chunks_, {});
   return *this;
 }
 
@@ -80,14 +77,13 @@ Result<SharedBuffer> ResourceCore::export_record(const Record& record) {
   return shared;
 }
 
-// With mutex_ held: a chunk of ours for the same memory, other than `except`. Of memory that
-// another process made nothing is known.
-Chunk* ResourceCore::holder_of(std::uint64_t origin, const Chunk* except) {
+// With mutex_ held: a chunk of ours that holds this memory. Of memory that another process made
+// nothing is known.
+Chunk* ResourceCore::holder_of(std::uint64_t origin) {
   if (origin == 0) return nullptr;
   for (Reservation& reservation : reservations_)
     for (Mapping& mapping : reservation.mappings)
-      if (mapping.chunk && mapping.chunk != except && mapping.chunk->origin == origin &&
-          mapping.chunk->handle)
+      if (mapping.chunk && mapping.chunk->origin == origin && mapping.chunk->handle)
         return mapping.chunk;
   return nullptr;
 }
@@ -102,7 +98,7 @@ Result<ChainRef> ResourceCore::import_chunk(const SharedBuffer::Chunk& shared, H
   bool held = false;
   {
     const Lock lock(mutex_);
-    held = holder_of(shared.origin, nullptr) != nullptr;
+    held = holder_of(shared.origin) != nullptr;
   }
   if (!held)
     if (Status gate = charge(shared.size); !gate) return gate.error();
@@ -128,10 +124,10 @@ Result<ChainRef> ResourceCore::import_chunk(const SharedBuffer::Chunk& shared, H
     const Lock lock(mutex_);
     chunk->access = access_;
     ++access_->refs;
-    if (held && !holder_of(shared.origin, nullptr)) {  // it went meanwhile; this holds it now
+    if (held && !holder_of(shared.origin)) {  // it went meanwhile; this holds it now
       chunk->charged = true;
       charged_ += shared.size;
-    } else if (!held && holder_of(shared.origin, nullptr)) {  // it came meanwhile, and was charged
+    } else if (!held && holder_of(shared.origin)) {  // it came meanwhile, and was charged
       chunk->charged = false;
       charged_ -= shared.size;
     }

@@ -50,7 +50,7 @@ bool is_capture_status(DriverStatus status) {
 }
 
 Result<CaptureVerdict> StreamOrder::capture_verdict(const StreamUse& use) const {
-  if (use.marker || use.stream.never_captures()) return CaptureVerdict::kClear;
+  if (use.marker || use.forgotten || use.stream.never_captures()) return CaptureVerdict::kClear;
   const DefaultStreamScope scope(driver_, use.stream);
   if (!scope.status().ok()) {
     const Error error = scope.status().error();
@@ -139,7 +139,7 @@ void StreamOrder::drop_marker(StreamUse& use) noexcept {
 
 // Records an event that stands for all work queued on the stream so far.
 Status StreamOrder::set_marker(StreamUse& use) {
-  if (use.marker) return {};
+  if (use.marker || use.forgotten) return {};
   const DefaultStreamScope scope(driver_, use.stream);
   if (!scope.status().ok()) return scope.status();
   const bool created = use.stream.kind() == StreamKind::kCreated;
@@ -161,7 +161,7 @@ Status StreamOrder::set_marker(StreamUse& use) {
 }
 
 Result<bool> StreamOrder::reached(StreamUse& use) const {
-  if (use.done || !use.marker) return use.done;
+  if (use.done) return true;
   EventQuery query{use.marker->event};
   const DriverStatus status = driver_.call(query);
   if (status == DriverStatus::kNotReady) return false;
@@ -187,6 +187,7 @@ Status StreamOrder::keep_context(const Stream& stream) {
 }
 
 Status StreamOrder::order_behind(const StreamUse& use, const Stream& stream) {
+  if (!use.marker) return {};
   if (Status kept = keep_context(stream); !kept) return kept;
   const DefaultStreamScope scope(driver_, stream);
   if (!scope.status().ok()) return scope.status();

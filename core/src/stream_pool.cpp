@@ -192,8 +192,7 @@ Status StreamPoolCore::give_back(PoolRecord* record) {
     StreamUse legacy;
     legacy.stream = stream;
     if (Status may = refuse_if_capturing(legacy); !may) return may;
-    if (record->use.marker)
-      if (Status ordered = order_.order_behind(record->use, stream); !ordered) return ordered;
+    if (Status ordered = order_.order_behind(record->use, stream); !ordered) return ordered;
   }
   MemFreeAsync call{record->ptr, stream.handle()};
   const Status done = on_stream_call(driver_, stream, call);

@@ -71,7 +71,7 @@ Stream copy_stream(const Record& record) {
 
 // Whether a copy by `device` can write the memory. Memory of the host that no device has access to
 // is copied by the CPU, and the process dies if the host may not write it.
-bool can_be_written(const AccessEntries& entries, const Location& place, DeviceId device) {
+bool can_be_written(const AccessEntries& entries, DeviceId device) {
   bool any_device = false;
   bool host = false;
   for (const AccessEntry& entry : entries) {
@@ -82,7 +82,7 @@ bool can_be_written(const AccessEntries& entries, const Location& place, DeviceI
       host = entry.access == Access::kReadWrite;
     }
   }
-  return place.type != LocationType::kDevice && !any_device && host;
+  return !any_device && host;
 }
 
 }  // namespace
@@ -164,8 +164,7 @@ Status ResourceCore::may_copy(const Record& record) {
 Status ResourceCore::settle_copy(Record& record) {
   if (!record.copying) return {};
   if (Status may = refuse_if_capturing(record); !may) return may;
-  bool skipped = false;
-  if (Status waited = wait_for(record, &skipped); !waited) return waited;
+  if (Status waited = wait_for(record); !waited) return waited;
   end_copy(record);
   return {};
 }
@@ -178,8 +177,7 @@ Status ResourceCore::take_backup(Record& record) {
   {
     const Lock lock(mutex_);
     for_each_in_chain(record, [&](const Mapping& mapping) {
-      closed =
-          closed || !can_be_written(mapping.chunk->access->entries, properties_.location, device);
+      closed = closed || !can_be_written(mapping.chunk->access->entries, device);
     });
   }
   if (closed)
@@ -254,7 +252,7 @@ Status ResourceCore::unmap_all(std::span<Buffer* const> buffers) {
 void ResourceCore::give_back_chunks(Record& record) noexcept {
   for_each_in_chain(record, [&](Mapping& mapping) {
     Chunk& chunk = *mapping.chunk;
-    if (!chunk.handle || mapping.state != MappingState::kClaimed) return;
+    if (mapping.state != MappingState::kClaimed) return;
     MemRelease release{chunk.handle};
     const DriverStatus status = driver_.vmm(release);
     {
@@ -283,10 +281,9 @@ Status ResourceCore::suspend(std::span<Buffer* const> buffers, bool backup) {
     if (record.suspended) continue;
     if (Status fine = check_for_suspend(record); !fine) return fine;
   }
-  bool skipped = false;
   for (Buffer* buffer : buffers)
     if (Record& record = *record_of(*buffer); !record.suspended) {
-      if (Status waited = wait_for(record, &skipped); !waited) return waited;
+      if (Status waited = wait_for(record); !waited) return waited;
       end_copy(record);  // of a suspend that failed
       drop_backup(record);
     }
@@ -322,7 +319,7 @@ Status ResourceCore::bring_back(Record& record) {
         done = driver_error(status, kind_of<MemUnmap>, mapping.base);
     }
     Chunk& chunk = *mapping.chunk;
-    if (done.ok() && !chunk.handle) done = acquire(chunk);
+    if (!chunk.handle) done = acquire(chunk);  // a quarantined one has its memory
     if (!done.ok()) return;
     {
       const Lock lock(mutex_);
@@ -354,13 +351,12 @@ void ResourceCore::take_down(Record& record) noexcept {
 // Contents come back by copies on the buffers' own streams. What could hinder them is asked first:
 // once a copy is queued, nothing that was made for it can be taken down again.
 Status ResourceCore::ready_for_copies(std::span<Buffer* const> buffers) {
-  bool skipped = false;
   for (Buffer* buffer : buffers) {
     Record& record = *record_of(*buffer);
     if (!record.suspended || !record.backup) continue;
     if (Status may = refuse_if_capturing(record); !may) return may;
     if (Status may = may_copy(record); !may) return may;
-    if (Status waited = wait_for(record, &skipped); !waited) return waited;
+    if (Status waited = wait_for(record); !waited) return waited;
     end_copy(record);
   }
   return {};
@@ -387,6 +383,7 @@ Status ResourceCore::resume(std::span<Buffer* const> buffers) {
   if (!done.ok()) return done;
   for (Buffer* buffer : buffers) {
     Record& record = *record_of(*buffer);
+    if (!record.suspended) continue;  // a copy of a failed suspend may still write to its backup
     record.suspended = false;
     drop_backup(record);
   }

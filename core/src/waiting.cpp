@@ -26,15 +26,14 @@ Status ResourceCore::refuse_if_capturing(const Record& record) {
 }
 
 // Waits for every stream of the record. After a sticky error of the context nothing that was
-// queued runs any more and VMM calls still work (S32): then `skipped` is set instead of an error.
-Status ResourceCore::wait_for(const Record& record, bool* skipped) {
+// queued runs any more and VMM calls still work (S32): that is reported, and no error.
+Status ResourceCore::wait_for(const Record& record) {
   const RelaxedScope relaxed(driver_);
   if (!relaxed.status().ok() && !is_sticky(relaxed.status().error().driver))
     return relaxed.status();
   const auto one = [&](const StreamUse& use) -> Status {
     Status waited = order_.wait_for(use);
     if (waited.ok() || !is_sticky(waited.error().driver)) return waited;
-    *skipped = true;
     report(FailureKind::kWaitSkipped, waited.error(), record.base, record.size);
     return {};
   };

@@ -1,6 +1,10 @@
 // Access: grants to what there is and what is to come, their undo, and lists that are full.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include <granule/resource.hpp>
 
 #include "scripted_backend.hpp"
@@ -35,6 +39,57 @@ class GrantTest : public testing::Test {
   ScriptedBackend driver;
   Stream stream = Stream::bind(driver, StreamHandle{0x77}).value();
 };
+
+// Access that changes could end work of those that had it; idle memory goes first.
+TEST_F(GrantTest, ThatChangesAccessGivesIdleMemoryBack) {
+  VmmOptions options;
+  options.peers = {{1}};
+  options.peer_access = Access::kRead;
+  options.cache = 8 * kG;
+  auto r = resource(options);
+  EXPECT_TRUE(r.allocate(stream, kG).value().close().ok());
+  Buffer a = r.allocate(stream, 2 * kG).value();
+  GrowOptions nobody;
+  nobody.peers = std::vector<DeviceId>();
+  Buffer b = a.grow(3 * kG, nobody).value().buffer;
+  EXPECT_TRUE(r.grant({1}, Access::kRead).ok());
+  EXPECT_TRUE(r.grant({2}, Access::kReadWrite).ok());
+  EXPECT_EQ(r.statistics().cached, kG) << "what is the same or new changes nothing for anybody";
+  Buffer c = a.grow(3 * kG, nobody).value().buffer;
+  EXPECT_TRUE(r.grant({1}, Access::kReadWrite).ok());
+  EXPECT_EQ(r.statistics().cached, 0u);
+}
+
+TEST_F(GrantTest, WaitsForTheOneBeforeIt) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer b = r.allocate(stream, kG).value();
+  std::atomic<bool> done{false};
+  std::thread second;
+  driver.script = [&](Call& call) -> std::optional<DriverStatus> {
+    if (!std::holds_alternative<MemSetAccess>(call)) return std::nullopt;
+    driver.script = nullptr;
+    second = std::thread([&] {
+      EXPECT_TRUE(r.grant({2}, Access::kRead).ok());
+      done = true;
+    });
+    for (int i = 0; i < 20 && !done; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_FALSE(done) << "both mark what they have reached";
+    return std::nullopt;
+  };
+  EXPECT_TRUE(r.grant({1}, Access::kRead).ok());
+  second.join();
+  EXPECT_EQ(driver.count<MemSetAccess>(), 6u);
+  EXPECT_EQ(r.check_invariants(), "");
+}
+
+TEST_F(GrantTest, ReachesAnyNumberOfChunks) {
+  auto r = resource();
+  std::vector<Buffer> many;
+  for (int i = 0; i < 100; ++i) many.push_back(r.allocate(stream, kG).value());
+  EXPECT_TRUE(r.grant({1}, Access::kRead).ok());
+  EXPECT_EQ(driver.count<MemSetAccess>(), 200u);
+}
 
 TEST_F(GrantTest, ReachesEveryMappingAndThoseToCome) {
   auto r = resource();

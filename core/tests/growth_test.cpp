@@ -281,6 +281,7 @@ TEST_F(GrowthTest, WaitOfTheLadderThatFailsIsReportedAndEndsIt) {
   EXPECT_EQ(sink.reports[0].error.driver, DriverStatus::kUnknown);
   EXPECT_EQ(sink.reports[0].size, 0u);
   EXPECT_FALSE(sink.reports[0].ptr);
+  EXPECT_EQ(r.statistics().retired, 2 * kG) << "as it was";
   driver.lift();
   driver.fail<EventQuery>(DriverStatus::kNotReady, 1, 99);
   driver.fail<EventSynchronize>(DriverStatus::kWouldBlock);

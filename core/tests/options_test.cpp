@@ -147,6 +147,8 @@ TEST(Options, SixteenPlacesMayHaveAccess) {
   options.peers.push_back({1});
   EXPECT_EQ(validate(options, machine(20)).count, 1u)
       << "as many names as that are not looked through twice";
+  options.peers.assign(16, DeviceId{1});
+  EXPECT_TRUE(validate(options, machine(20)).empty()) << "one peer, named often";
   options.peers = {};
   for (std::int32_t id = 1; id < 17; ++id) options.peers.push_back({id});
   EXPECT_EQ(first(options, machine(20)), ErrorCode::kInvalidArgument);
@@ -176,6 +178,57 @@ TEST(Options, WhatTheDeviceLacksIsUnsupported) {
   });
 }
 
+TEST(Options, OnlyWhatIsAskedForMustBeThere) {
+  SystemCaps caps = machine(1);
+  DeviceCaps& has = caps.device;
+  has.posix_fd = has.win32_kmt = has.fabric = has.rdma = has.host = has.host_numa = Support::kNo;
+  const auto with = [&](Support DeviceCaps::*what, auto&& change) {
+    VmmOptions options;
+    change(options);
+    has.*what = Support::kYes;
+    EXPECT_TRUE(validate(options, caps).empty());
+    has.*what = Support::kNo;
+    return validate(options, caps).count;
+  };
+  EXPECT_EQ(with(&DeviceCaps::vmm, [](VmmOptions&) {}), 1u);
+  EXPECT_EQ(with(&DeviceCaps::host,
+                 [](VmmOptions& o) {
+                   o.location = {LocationType::kHost, 0};
+                 }),
+            1u)
+      << "and that without any VMM of the device's memory";
+  has.vmm = Support::kYes;
+  EXPECT_EQ(
+      with(&DeviceCaps::posix_fd, [](VmmOptions& o) { o.handle_type = HandleType::kPosixFd; }), 1u);
+  EXPECT_EQ(
+      with(&DeviceCaps::win32_kmt, [](VmmOptions& o) { o.handle_type = HandleType::kWin32Kmt; }),
+      1u);
+  EXPECT_EQ(with(&DeviceCaps::fabric, [](VmmOptions& o) { o.handle_type = HandleType::kFabric; }),
+            1u);
+  has.host = Support::kYes;
+  VmmOptions options;
+  options.location = {LocationType::kHost, 0};
+  options.handle_type = HandleType::kPosixFd;
+  EXPECT_EQ(validate(options, caps).count, 1u) << "host memory has no handles of any type";
+  options = {};
+  options.handle_type = HandleType::kWin32;
+  EXPECT_EQ(validate(options, caps).count, 1u);
+  options = {};
+  options.type = static_cast<AllocationType>(9);
+  EXPECT_EQ(validate(options, caps).count, 1u);
+  options = {};
+  options.free = static_cast<FreePolicy>(9);
+  EXPECT_EQ(validate(options, caps).count, 1u);
+  options = {};
+  options.worker = true;
+  options.worker_interval_ns = 3'600'000'000'000;
+  EXPECT_TRUE(validate(options, caps).empty()) << "an hour";
+  options = {};
+  options.rdma = static_cast<Wish>(9);
+  has.rdma = Support::kYes;
+  EXPECT_EQ(validate(options, caps).count, 1u);
+}
+
 TEST(Options, AWishForRdmaIsNoDemand) {
   VmmOptions options;
   options.rdma = Wish::kIfPossible;
@@ -196,6 +249,8 @@ TEST(Options, KindsThatAreNoneAreInvalid) {
   options = {};
   options.location = {LocationType::kHostNuma, -1};
   EXPECT_EQ(first(options, machine(1)), ErrorCode::kInvalidArgument);
+  options.location = {LocationType::kHostNuma, 0};
+  EXPECT_TRUE(validate(options, machine(1)).empty());
   options.location = {LocationType::kHostNumaCurrent, -1};
   EXPECT_TRUE(validate(options, machine(1)).empty()) << "whose number does not count";
   options.location = {LocationType::kHost, 3};
@@ -203,6 +258,18 @@ TEST(Options, KindsThatAreNoneAreInvalid) {
   options = {};
   options.granularity = static_cast<GranularityKind>(9);
   EXPECT_EQ(first(options, machine(1)), ErrorCode::kInvalidArgument);
+}
+
+TEST(Options, GrowOnTheCurrentNodeIsOneOnItsNumber) {
+  SystemCaps caps = machine(1);
+  caps.current_numa_node = 3;
+  VmmOptions options;
+  options.location = {LocationType::kHostNuma, 3};
+  GrowOptions call;
+  call.location = Location{LocationType::kHostNumaCurrent, 0};
+  EXPECT_TRUE(validate(call, options, caps).empty());
+  options.location.id = 2;
+  EXPECT_EQ(validate(call, options, caps).count, 1u);
 }
 
 TEST(Options, GrowMayNameWhatTheResourceHasAlready) {

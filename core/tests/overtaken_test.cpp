@@ -13,7 +13,10 @@ namespace {
 class OneThread final : public SyncHooks {
  public:
   void lock(const void*) override { EXPECT_EQ(++held, 1); }
-  void unlock(const void*) override { --held; }
+  void unlock(const void*) override {
+    --held;
+    if (unlocks != 0 && --unlocks == 0) std::exchange(behind_unlock, nullptr)();
+  }
   void wait(const void*, const void*) override { ++waits; }
   void notify_all(const void*) override { ++notes; }
   void yield_point() override { EXPECT_EQ(held, 0) << "a driver call under a lock"; }
@@ -21,6 +24,13 @@ class OneThread final : public SyncHooks {
   std::uint64_t start_thread(void (*)(void*), void*) override { return 0; }
   void join_thread(std::uint64_t) override {}
   std::uint64_t now_ns() override { return 0; }
+  /// `act` runs when a lock is let go for the nth time from here on.
+  void after_unlock(int nth, std::function<void()> act) {
+    unlocks = nth;
+    behind_unlock = std::move(act);
+  }
+  int unlocks = 0;
+  std::function<void()> behind_unlock;
   int held = 0;
   int waits = 0;
   int notes = 0;
@@ -47,6 +57,14 @@ class OvertakenTest : public testing::Test {
         driver.script = nullptr;
         act();
       }
+      return std::nullopt;
+    };
+  }
+  /// Imports are given handles.
+  void share() {
+    driver.script = [](Call& call) -> std::optional<DriverStatus> {
+      if (auto* in = std::get_if<MemImportFromShareableHandle>(&call))
+        in->handle = AllocationHandle{5000};
       return std::nullopt;
     };
   }
@@ -173,6 +191,136 @@ TEST_F(OvertakenTest, NoDriverCallIsMadeUnderALock) {
   EXPECT_TRUE(r.grant({1}, Access::kRead).ok());
   EXPECT_TRUE(r.forget(stream).ok());
   EXPECT_TRUE(r.trim(0).ok());
+}
+
+TEST_F(OvertakenTest, GrantLeavesAloneWhatIsBeingUnmapped) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer b = r.allocate(stream, kG).value();
+  inside<MemUnmap>([&] { EXPECT_TRUE(r.grant({1}, Access::kRead).ok()); });
+  EXPECT_TRUE(a.close().ok());
+  EXPECT_EQ(driver.count<MemSetAccess>(), 3u) << "two when made, one by the grant";
+  EXPECT_EQ(driver.last<MemSetAccess>().ptr, b.ptr());
+}
+
+TEST_F(OvertakenTest, ChunkWithoutMemoryYetIsNoChunk) {
+  VmmOptions options;
+  options.handle_type = HandleType::kPosixFd;
+  auto r = VirtualMemoryResource::create(driver, options, environment).value();
+  Buffer a = r.allocate(stream, kG).value();
+  SharedBuffer shared = r.export_buffer(a).value();
+  EXPECT_TRUE(a.close().ok());
+  std::optional<Buffer> b;
+  inside<MemCreate>([&] {
+    EXPECT_EQ(r.statistics().handles, 0u);
+    share();
+    b = r.import_buffer(stream, shared).value();
+  });
+  Buffer c = r.allocate(stream, kG).value();
+  EXPECT_EQ(r.statistics().handles, 2u);
+  EXPECT_EQ(r.statistics().charged, 2 * kG);
+}
+
+TEST_F(OvertakenTest, MemoryThatTwoThreadsImportAtOnceIsGivenBackOnce) {
+  VmmOptions options;
+  options.handle_type = HandleType::kPosixFd;
+  auto theirs = VirtualMemoryResource::create(driver, options, environment).value();
+  auto ours = VirtualMemoryResource::create(driver, options, environment).value();
+  Buffer a = theirs.allocate(stream, kG).value();
+  SharedBuffer shared = theirs.export_buffer(a).value();
+  std::optional<Buffer> b;
+  inside<MemAddressReserve>([&] {
+    share();
+    const auto import = driver.script;
+    driver.script = [&, import](Call& call) {
+      if (!std::holds_alternative<MemImportFromShareableHandle>(call)) return import(call);
+      driver.script = import;
+      b = ours.import_buffer(stream, shared).value();
+      return import(call);
+    };
+  });
+  Buffer c = ours.import_buffer(stream, shared).value();
+  EXPECT_TRUE(b->close().ok());
+  EXPECT_TRUE(c.close().ok());
+  EXPECT_EQ(ours.statistics().charged, 0u);
+}
+
+// Whenever another thread takes the room behind a buffer, nobody maps over anybody.
+TEST_F(OvertakenTest, TwoGrowsIntoTheSameRoomNeverMeet) {
+  for (int nth = 1;; ++nth) {
+    auto r = resource();
+    Buffer a = r.allocate(stream, kG, {.capacity = 4 * kG}).value();
+    Buffer b = a.grow(kG).value().buffer;
+    bool overtaken = false;
+    threads.after_unlock(nth, [&] {
+      overtaken = true;
+      EXPECT_TRUE(b.resize(3 * kG).ok());
+    });
+    EXPECT_TRUE(a.resize(2 * kG).ok());
+    threads.unlocks = 0;
+    EXPECT_EQ(r.check_invariants(), "") << nth;
+    EXPECT_EQ(a.size(), 2 * kG);
+    if (!overtaken) break;
+    EXPECT_EQ(b.size(), 3 * kG);
+    EXPECT_NE(a.ptr(), b.ptr()) << nth;
+    ASSERT_LT(nth, 200);
+  }
+}
+
+// Whenever a chunk is made beside a grant, it has the access that was granted.
+TEST_F(OvertakenTest, GrantReachesWhatIsMadeAtAnyMoment) {
+  for (int nth = 1;; ++nth) {
+    auto r = resource();
+    Buffer a = r.allocate(stream, kG).value();
+    std::optional<Buffer> b;
+    threads.after_unlock(nth, [&] { b = r.allocate(stream, kG).value(); });
+    EXPECT_TRUE(r.grant({1}, Access::kRead).ok());
+    threads.unlocks = 0;
+    EXPECT_EQ(r.check_invariants(), "") << nth;
+    if (!b) break;
+    r.for_each_mapping(
+        [&](const VirtualMemoryResource::MappingView& view) { EXPECT_EQ(view.access->count, 2u); });
+    bool reached = false;
+    for (const Call& call : driver.log)
+      if (const auto* set = std::get_if<MemSetAccess>(&call))
+        for (const AccessEntry& entry : set->access)
+          reached = reached || (set->ptr == b->ptr() && entry.location == device_location({1}));
+    EXPECT_TRUE(reached) << nth;
+    ASSERT_LT(nth, 200);
+  }
+}
+
+TEST_F(OvertakenTest, ImportWhoseOtherHolderGoesMeanwhileIsCharged) {
+  VmmOptions options;
+  options.handle_type = HandleType::kPosixFd;
+  auto r = VirtualMemoryResource::create(driver, options, environment).value();
+  Buffer a = r.allocate(stream, kG).value();
+  SharedBuffer shared = r.export_buffer(a).value();
+  inside<MemAddressReserve>([&] {
+    share();
+    const auto import = driver.script;
+    driver.script = [&, import](Call& call) {
+      if (!std::holds_alternative<MemImportFromShareableHandle>(call)) return import(call);
+      driver.script = import;
+      EXPECT_TRUE(a.close().ok());
+      return import(call);
+    };
+  });
+  Buffer b = r.import_buffer(stream, shared).value();
+  EXPECT_EQ(r.statistics().charged, kG);
+  EXPECT_EQ(r.check_invariants(), "");
+  EXPECT_TRUE(b.close().ok());
+  EXPECT_EQ(r.statistics().charged, 0u);
+}
+
+TEST_F(OvertakenTest, RangeThatIsGoingIsInNobodysWay) {
+  auto r = resource(FreePolicy::kDeferred);
+  Buffer a = r.allocate(stream, kG, {.capacity = 2 * kG}).value();
+  Buffer b = r.allocate(stream, kG).value();
+  EXPECT_TRUE(b.close().ok());
+  inside<MemUnmap>([&] { EXPECT_EQ(a.resize(4 * kG).value().placement, Placement::kMoved); });
+  EXPECT_EQ(r.collect().ranges, 1u);
+  EXPECT_EQ(r.check_invariants(), "");
 }
 
 }  // namespace

@@ -203,6 +203,7 @@ TEST_F(ReleaseTest, IdleRangeThatACaptureHoldsIsNoRoom) {
   const Error error = r.allocate(other, kG).status().error();
   EXPECT_EQ(error.exhausted, Exhausted::kPending);
   EXPECT_EQ(error.available, 2 * kG);
+  EXPECT_NE(error.detail.find("capture"), std::string_view::npos);
   EXPECT_TRUE(sink.reports.empty());
   EXPECT_EQ(r.allocate(other, 3 * kG).status().error().exhausted, Exhausted::kDevice);
   capturing = {};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
@@ -88,7 +89,8 @@ class KeptReports final : public FailureSink {
   std::vector<FailureReport> reports;
 };
 
-/// Counts what is out; the nth allocation from a `fail` on, and those behind it, give nothing.
+/// Counts what is out, and spoils what is given back; the nth allocation from a `fail` on, and
+/// those behind it, give nothing.
 class CountedMemory final : public HostMemory {
  public:
   void* allocate(std::size_t size, std::size_t alignment) noexcept override {
@@ -100,6 +102,7 @@ class CountedMemory final : public HostMemory {
   void deallocate(void* block, std::size_t size, std::size_t alignment) noexcept override {
     --blocks;
     bytes -= size;
+    std::memset(block, 0xDB, size);
     default_host_memory().deallocate(block, size, alignment);
   }
   std::size_t fail_in = 0;

@@ -40,6 +40,7 @@ TEST_F(ShareTest, EveryChunkHasADescriptorInAddressOrder) {
   auto r = resource();
   Buffer a = r.allocate(stream, kG).value();
   ASSERT_TRUE(a.resize(3 * kG).ok());
+  EXPECT_EQ(driver.last<MemCreate>().properties.handle_types, HandleType::kPosixFd);
   SharedBuffer shared = r.export_buffer(a).value();
   ASSERT_EQ(shared.chunks().size(), 2u);
   EXPECT_EQ(shared.type(), HandleType::kPosixFd);
@@ -113,6 +114,8 @@ TEST_F(ShareTest, MemoryOfAnotherProcessCountsByItself) {
   }
   Buffer b = r.import_buffer(stream, received).value();
   EXPECT_EQ(r.statistics().live, 4 * kG);
+  Buffer c = r.import_buffer(stream, received).value();
+  EXPECT_EQ(r.statistics().charged, 6 * kG) << "who knows whether it is the same";
   EXPECT_EQ(r.check_invariants(), "");
 }
 
@@ -167,6 +170,68 @@ TEST_F(ShareTest, ImportMapsChunkBehindChunk) {
   std::vector<std::uint64_t> sizes;
   EXPECT_TRUE(b.for_each_chunk([&](const ChunkView& chunk) { sizes.push_back(chunk.size); }).ok());
   EXPECT_EQ(sizes, (std::vector<std::uint64_t>{kG, 2 * kG}));
+}
+
+TEST_F(ShareTest, ImportOnTopOfOtherMemoryIsCharged) {
+  auto theirs = resource();
+  auto ours = resource();
+  Buffer own = ours.allocate(stream, kG).value();
+  Buffer a = theirs.allocate(stream, 2 * kG).value();
+  SharedBuffer shared = theirs.export_buffer(a).value();
+  Buffer b = ours.import_buffer(stream, shared).value();
+  EXPECT_EQ(driver.last<MemAddressReserve>().hint, DevicePtr{}) << "anywhere";
+  EXPECT_EQ(ours.statistics().charged, 3 * kG);
+  Buffer c = ours.import_buffer(stream, shared).value();
+  EXPECT_EQ(ours.statistics().charged, 3 * kG);
+  EXPECT_TRUE(b.close().ok());
+  EXPECT_EQ(ours.statistics().charged, 3 * kG) << "the second import holds it now";
+  EXPECT_EQ(ours.check_invariants(), "");
+  Buffer* set[] = {&c};
+  EXPECT_TRUE(ours.suspend(set, false).ok());
+  EXPECT_EQ(ours.statistics().charged, kG);
+  Buffer d = ours.import_buffer(stream, shared).value();
+  EXPECT_EQ(ours.statistics().charged, 3 * kG) << "what is suspended holds nothing";
+  EXPECT_EQ(ours.check_invariants(), "");
+}
+
+TEST_F(ShareTest, EveryHostAllocationOfAnImportMayFail) {
+  auto theirs = resource();
+  auto ours = resource();
+  Buffer a = theirs.allocate(stream, kG).value();
+  SharedBuffer shared = theirs.export_buffer(a).value();
+  for (std::size_t nth = 1; nth <= 4; ++nth) {  // record, reservation, chunk, mapping
+    memory.fail_in = nth;
+    const Error error = ours.import_buffer(stream, shared).status().error();
+    EXPECT_EQ(error.exhausted, Exhausted::kHost) << nth;
+    EXPECT_LT(error.wanted, 1024u) << "a record, no chunk of memory";
+    EXPECT_EQ(ours.statistics().reservations, 0u);
+  }
+  memory.fail_in = 0;
+  EXPECT_EQ(driver.count<MemImportFromShareableHandle>(), 0u);
+}
+
+TEST_F(ShareTest, ImportReapsAFewRangesOnItsWay) {
+  VmmOptions options;
+  options.handle_type = HandleType::kPosixFd;
+  options.free = FreePolicy::kDeferred;
+  auto r = VirtualMemoryResource::create(driver, options, environment).value();
+  Buffer a = r.allocate(stream, kG).value();
+  SharedBuffer shared = r.export_buffer(a).value();
+  driver.fail<EventQuery>(DriverStatus::kNotReady, 1, 99);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(r.allocate(stream, kG).value().close().ok());
+  driver.lift();
+  Buffer b = r.import_buffer(stream, shared).value();
+  EXPECT_EQ(r.statistics().retired, 0u);
+  const std::size_t before = driver.log.size();
+  EXPECT_TRUE(r.import_buffer(stream, SharedBuffer(driver, HandleType::kPosixFd)).ok());
+  EXPECT_EQ(driver.log.size(), before) << "nothing needs no addresses";
+}
+
+TEST_F(ShareTest, ClosedBufferIsNotExported) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  EXPECT_TRUE(a.close().ok());
+  EXPECT_EQ(r.export_buffer(a).status().error().code, ErrorCode::kClosed);
 }
 
 }  // namespace

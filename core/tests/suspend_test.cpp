@@ -66,6 +66,20 @@ TEST_F(SuspendTest, UnmapThatWasDoneThoughRefusedIsMappedAgain) {
   EXPECT_EQ(r.check_invariants(), "");
 }
 
+TEST_F(SuspendTest, MapThatFindsWhatIsThereIsTriedTwice) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer* set[] = {&a};
+  driver.fail<MemUnmap>(DriverStatus::kUnknown);
+  driver.fail<MemGetAccess>(DriverStatus::kInvalidValue);
+  driver.fail<MemMap>(DriverStatus::kUnknown);
+  EXPECT_FALSE(r.suspend(set, false).ok());
+  EXPECT_FALSE(a.is_suspended());
+  EXPECT_EQ(r.statistics().quarantined, 0u);
+  EXPECT_TRUE(sink.reports.empty());
+  EXPECT_EQ(r.check_invariants(), "");
+}
+
 TEST_F(SuspendTest, WhereNobodyKnowsWhatIsThereTheBufferStaysSuspended) {
   auto r = resource();
   Buffer a = r.allocate(stream, kG).value();

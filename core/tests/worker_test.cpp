@@ -79,6 +79,21 @@ TEST_F(WorkerTest, CommitsAheadWhatTheNextGrowthTakesWithoutADriverCall) {
   EXPECT_EQ(backend_.held(), 0);
 }
 
+TEST_F(WorkerTest, ShrinkGivesMemoryAheadBackAndShowsNoneOfIt) {
+  options_.commit_ahead = 2 * kGranule;
+  {
+    VirtualMemoryResource resource = make().value();
+    Buffer buffer = resource.allocate(stream_, 2 * kGranule, {16 * kGranule, {}, false}).value();
+    until([&] { return resource.statistics().worker_bytes == 2 * kGranule; });
+    ASSERT_TRUE(buffer.resize(3 * kGranule).ok());  // half of the worker's chunk
+    until([&] { return resource.statistics().worker_bytes == 3 * kGranule; });
+    EXPECT_EQ(buffer.shrink(3 * kGranule).value(), 3 * kGranule);
+    EXPECT_EQ(buffer.size(), 3 * kGranule);
+    ASSERT_TRUE(buffer.close().ok());
+  }
+  EXPECT_EQ(backend_.held(), 0);
+}
+
 TEST_F(WorkerTest, IsJoinedWithTheResourceWhateverIsPending) {
   options_.free = FreePolicy::kDeferred;
   options_.commit_ahead = kGranule;

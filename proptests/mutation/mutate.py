@@ -160,7 +160,7 @@ class File:
             self.add("drop", first, last, "{{ if (!granule::mutant({})) ", " }}")
         if statement.kind in ("expression", "declaration", "return"):
             before = len(self.mutants)
-            if source.at(first) != "static":
+            if source.at(first) not in ("static", "constexpr"):
                 self.expression(first, last - 1)
             if statement.kind == "declaration" and self.is_placeholder(first, last):
                 self.idle.update(i for i in range(before, len(self.mutants))

@@ -37,6 +37,8 @@ SUITE = [
     ("check", [GRANULE, "check", "--seed", "1", "--programs", "1500", *ONE], 20),
     ("strict driver", [GRANULE, "check", "--driver", "adversarial", "--seed", "2", "--programs",
                        "1500", *ONE], 20),
+    # Every interleaving of the corpus's threads with few pre-emptions.
+    ("threads", [GRANULE, "replay", "--strict", "--quiet", "--explore", "{threads}"], 20),
     ("sweep corpus", [GRANULE, "sweep", "--quiet", "--first", "--pairs", "0", "{corpus}", *ONE],
      30),
     ("sweep", [GRANULE, "sweep", "--quiet", "--first", "--pairs", "0", "{programs}", *ONE], 90),
@@ -46,7 +48,10 @@ SUITE = [
 def filled(command, build, out):
     places = {"build": build, "programs": ROOT / "proptests/programs",
               "corpus": ROOT / "proptests/corpus"}
-    words = [word.format(**places) for word in command]
+    threads = [str(path) for path in sorted(places["corpus"].glob("threads-*.granule"))]
+    words = []
+    for word in command:
+        words += threads if word == "{threads}" else [word.format(**places)]
     if words[0].endswith("granule") and words[1] in ("check", "sweep", "enumerate"):
         words += ["--out", str(out)]
     return words

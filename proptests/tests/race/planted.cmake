@@ -45,9 +45,9 @@ plant(pending "      record->state = RecordState::kReaping;
 # 4: nor does one that is waited for.
 plant(pending "    record->state = RecordState::kReaping;
   }
-  bool skipped" "    if (RACE != 4) record->state = RecordState::kReaping;
+  const Status waited" "    if (RACE != 4) record->state = RecordState::kReaping;
   }
-  bool skipped")
+  const Status waited")
 # 5: a pending range is out of the list before its memory is back.
 plant(pending "    last = std::exchange(record->last, nullptr);"
       "    last = std::exchange(record->last, nullptr);
