@@ -196,7 +196,7 @@ TEST_F(SteppedWorkerTest, LooksAtPendingRangesLessAndLessOften) {
   EXPECT_TRUE(r.allocate(stream, kG).value().close().ok());
   Buffer b = r.allocate(stream, kG).value();
   EXPECT_EQ(driver.count<EventQuery>(), 0u) << "that is left to the worker";
-  for (const std::uint64_t rest : {2, 4, 8, 16, 32, 64, 64}) {
+  for (const std::uint64_t rest : std::initializer_list<std::uint64_t>{2, 4, 8, 16, 32, 64, 64}) {
     step();
     EXPECT_EQ(turns.rested, rest * 100);
   }

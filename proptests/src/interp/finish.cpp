@@ -348,6 +348,7 @@ void destruct_all(World& world) {
 /// wait. Blocks of pools cannot.
 std::optional<Failure> finish_after_loss(World& world) {
   if (world.misled || world.context_lost || !world.machine->is_model()) return std::nullopt;
+  world.oracle().reveal_faults();  // also on devices that the program itself has nothing on
   keep_resources(world);
   destruct_all<HolderObject>(world);
   destruct_all<BufferObject>(world);

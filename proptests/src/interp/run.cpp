@@ -156,10 +156,9 @@ class Runner {
     const PinScope pinned(world_);
     if (!alone) forget_foreseen(before);
     if (claim.had_library_turns()) before.need = 0;  // what is free by now was not then
-    if (!alone || !quiet) {
-      world_.visible.clear();
-      world_.figures.reset();
-    }
+    if (!alone || !quiet) world_.visible.clear();
+    // What would block may have begun: its memory stays until it can go on.
+    if (!alone || !quiet || reply.kind == Reply::Kind::kWouldBlock) world_.figures.reset();
     const std::uint64_t lost_now = lost_contexts(world_) - lost;
     // And with them what was queued; also in what would block, or in a worker's turn in between.
     if (lost_contexts(world_) != 0) world_.sticky = true;
