@@ -21,7 +21,10 @@ class HalfwayTest : public testing::Test {
       return DriverStatus::kSuccess;
     };
   }
-  ~HalfwayTest() override { EXPECT_EQ(memory.blocks, 0u); }
+  ~HalfwayTest() override {
+    EXPECT_EQ(memory.blocks, 0u);
+    EXPECT_EQ(memory.bytes, 0u);
+  }
   VirtualMemoryResource resource(const VmmOptions& options = {}) {
     return VirtualMemoryResource::create(driver, options, environment).value();
   }

@@ -258,5 +258,26 @@ TEST_F(IdleTest, SlackIsAShareToTheGranule) {
   EXPECT_EQ(r.statistics().live, 600 * kG);
 }
 
+TEST_F(IdleTest, OrderThatIsRefusedIsNotTriedOnTheNextRange) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer b = r.allocate(third, kG).value();
+  EXPECT_TRUE(a.close().ok());
+  EXPECT_TRUE(b.close().ok());
+  driver.fail<StreamWaitEvent>(DriverStatus::kUnknown);
+  Buffer fresh = r.allocate(other, kG).value();
+  EXPECT_EQ(driver.count<StreamWaitEvent>(), 1u);
+  EXPECT_EQ(driver.count<MemCreate>(), 3u);
+}
+
+TEST_F(IdleTest, ExtensionInPlaceMakesRoomForItsMemory) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG, {.capacity = 4 * kG}).value();
+  leave_idle(r, stream);
+  driver.fail<MemCreate>(DriverStatus::kOutOfMemory);
+  EXPECT_EQ(a.try_extend(2 * kG).value().placement, Placement::kKept);
+  EXPECT_EQ(r.statistics().cached, 0u);
+}
+
 }  // namespace
 }  // namespace granule

@@ -56,6 +56,13 @@ TEST_F(OrderTest, ClearOnADefaultStreamRunsInItsPrimaryContext) {
   EXPECT_NE(calls.find("CtxPushCurrent MemsetD8Async CtxPopCurrent"), std::string::npos) << calls;
 }
 
+TEST_F(OrderTest, ClearNeedsAnAccessOfTheStreamsDevice) {
+  auto r = cached();
+  EXPECT_EQ(r.allocate(Stream::legacy({1}), kG, {.zero = true}).status().error().code,
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(driver.count<MemCreate>(), 0u);
+}
+
 // A driver without ids of streams (before 12.0) cannot tell a new stream from an old one of the
 // same handle.
 TEST_F(OrderTest, NewStreamOfAnOldHandleIsOrderedBehindTheOldOne) {
