@@ -9,6 +9,7 @@ namespace {
 Reply drop_buffer(World& world, BufferObject& buffer, bool unordered) {
   if (!buffer.buffer->is_closed()) {
     const StreamObject on = stream_named(world, buffer.stream, buffer.resource->device);
+    remember_release(world, *buffer.resource, buffer.segments);
     if (unordered) {
       note_unordered_release(world, buffer.segments, on, kHostLane);
     } else {
@@ -26,6 +27,7 @@ Reply drop_buffer(World& world, BufferObject& buffer, bool unordered) {
 
 Reply drop_holder(World& world, HolderObject& holder, bool unordered) {
   const StreamObject on = stream_named(world, holder.stream, holder.resource->device);
+  remember_release(world, *holder.resource, holder.segments);
   if (unordered) {
     note_unordered_release(world, holder.segments, on, kHostLane);
   } else {

@@ -129,6 +129,7 @@ Reply do_grow(World& world, const Statement& s) {
 Reply order_unless(World& world, const Statement& s, const BufferObject& buffer,
                    const StreamObject* stream) {
   if (buffer.buffer->is_closed()) return Reply::ok();
+  remember_release(world, *buffer.resource, buffer.segments);
   const StreamObject on =
       stream ? *stream : stream_named(world, buffer.stream, buffer.resource->device);
   if (s.has("unordered")) {

@@ -207,6 +207,11 @@ DriverStatus order_before_grant(World& world, const ResourceObject& resource, De
             status != DriverStatus::kSuccess)
           return status;
   }
+  for (const Segment& segment : std::vector<Segment>(resource.released))
+    if (changes_access(segment.access, device_location(device), access))
+      if (const DriverStatus status = settle_on_host(world, {segment}, device.value);
+          status != DriverStatus::kSuccess)
+        return status;
   return DriverStatus::kSuccess;
 }
 

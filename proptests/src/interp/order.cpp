@@ -1,6 +1,7 @@
 // The interpreter's own ordering: unfinished work on a buffer's bytes goes before its release, and
 // work on further streams behind a stream-ordered allocation. Calls here are never counted.
 #include <algorithm>
+#include <iterator>
 
 #include "order.hpp"
 
@@ -114,6 +115,17 @@ void with_markers(World& world, const std::vector<Segment>& segments, Wanted&& w
 }
 
 }  // namespace
+
+void remember_release(World& world, ResourceObject& resource,
+                      const std::vector<Segment>& segments) {
+  const auto is_open = [&](const Segment& segment) {
+    const std::vector<Stamp>& uses = segment.extent->uses();
+    return std::any_of(uses.begin(), uses.end(),
+                       [&](const Stamp& use) { return !world.timeline.host().covers(use); });
+  };
+  std::erase_if(resource.released, [&](const Segment& segment) { return !is_open(segment); });
+  std::copy_if(segments.begin(), segments.end(), std::back_inserter(resource.released), is_open);
+}
 
 DriverStatus order_before_release(World& world, const std::vector<Segment>& segments,
                                   const StreamObject& stream, Lane lane) {

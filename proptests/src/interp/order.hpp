@@ -18,6 +18,10 @@ std::optional<std::pair<EventHandle, Clock>> record_marker(World& world,
 void note_unordered_release(World& world, const std::vector<Segment>& segments,
                             const StreamObject& stream, Lane replaced);
 
+/// Before a release: unfinished work on the bytes may still be under way when the resource hands
+/// their memory out again.
+void remember_release(World& world, ResourceObject& resource, const std::vector<Segment>& segments);
+
 /// The host waits for unfinished work of a device on these bytes: would_block if that cannot end.
 DriverStatus settle_on_host(World& world, const std::vector<Segment>& segments,
                             std::int32_t device);
