@@ -200,8 +200,8 @@ RunJob act(bool* spoiled) {
 }
 
 TEST(Isolation, CondemnsOnlyTheProgramAtFault) {
-  const std::vector<Job> jobs =
-      jobs_named({"one", "crash", "two", "sticky", "three", "hang", "four", "spoil", "victim", "slow"});
+  const std::vector<Job> jobs = jobs_named(
+      {"one", "crash", "two", "sticky", "three", "hang", "four", "spoil", "victim", "slow"});
   bool spoiled = false;
   const MakeRunner make = [&](const Job&, std::string&) { return act(&spoiled); };
   IsolationOptions options;
