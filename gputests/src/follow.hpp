@@ -133,6 +133,15 @@ class Follower final : public Backend {
   bool retry_grant(Try& tried, const Call& device, DriverStatus status, const Call& asked,
                    model::ThreadId thread, const model::DriverState& before);
   std::uint64_t most_free() const;
+  /// Calls `ask` with mutex_, which the caller holds once, free: the device's own lock comes first
+  /// where it runs host functions that call back.
+  template <class Ask>
+  auto unlocked(Ask&& ask) {
+    mutex_.unlock();
+    auto answer = ask();
+    mutex_.lock();
+    return answer;
+  }
   bool is_held_up(const Call& call);
   bool may_be_short(const Call& call) const;
   void look_at_streams(const Call& call, model::ThreadId thread);

@@ -1,4 +1,6 @@
 // What a device holds for its caller, and giving it back after a run that did not end well.
+#include <utility>
+
 #include "follow.hpp"
 
 namespace granule::gpu {
@@ -55,45 +57,49 @@ void each(Objects& objects, Give give) {
 }  // namespace
 
 void Follower::give_everything_back(ContextHandle primary) {
-  const std::lock_guard lock(mutex_);
+  decltype(live_) live;  // a wait below may run host functions, which call back
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(live, live_);
+  }
   const auto run = [&](auto call) { return device_.run(call); };
   const bool inside = primary && run(CtxPushCurrent{primary}) == DriverStatus::kSuccess;
   const auto wait = [&] {
     if (inside) run(CtxSynchronize{});
   };
-  each(live_[ObjectKind::kNone], [&](auto value, auto) { run(OpenGate{StreamHandle{value}}); });
-  for (const auto& [value, size] : live_[ObjectKind::kStream]) {
+  each(live[ObjectKind::kNone], [&](auto value, auto) { run(OpenGate{StreamHandle{value}}); });
+  for (const auto& [value, size] : live[ObjectKind::kStream]) {
     StreamIsCapturing capturing{StreamHandle{value}, CaptureStatus::kNone};
     if (device_.run(capturing) != DriverStatus::kSuccess ||
         capturing.status == CaptureStatus::kNone)
       continue;
     StreamEndCapture end{StreamHandle{value}, {}};
     if (device_.run(end) == DriverStatus::kSuccess && end.graph)
-      live_[ObjectKind::kGraph][end.graph.value] = 1;
+      live[ObjectKind::kGraph][end.graph.value] = 1;
   }
   wait();
-  each(live_[ObjectKind::kGraph], [&](auto value, auto) { run(GraphDestroy{GraphHandle{value}}); });
+  each(live[ObjectKind::kGraph], [&](auto value, auto) { run(GraphDestroy{GraphHandle{value}}); });
   if (inside)
-    each(live_[ObjectKind::kPoolBlock], [&](auto value, auto) {
+    each(live[ObjectKind::kPoolBlock], [&](auto value, auto) {
       run(MemFreeAsync{DevicePtr{value}, kLegacyStream});
     });
   wait();
-  each(live_[ObjectKind::kPlainMemory], [&](auto value, auto) { run(MemFree{DevicePtr{value}}); });
-  each(live_[ObjectKind::kPinnedMemory], [&](auto value, auto) { run(MemFreeHost{value}); });
-  each(live_[ObjectKind::kMapping], [&](auto value, auto size) {
+  each(live[ObjectKind::kPlainMemory], [&](auto value, auto) { run(MemFree{DevicePtr{value}}); });
+  each(live[ObjectKind::kPinnedMemory], [&](auto value, auto) { run(MemFreeHost{value}); });
+  each(live[ObjectKind::kMapping], [&](auto value, auto size) {
     run(MemUnmap{DevicePtr{value}, size});
   });
   for (auto& [value, count] : references_)
     for (; count > 0; --count) run(MemRelease{AllocationHandle{value}});
-  each(live_[ObjectKind::kReservation], [&](auto value, auto size) {
+  each(live[ObjectKind::kReservation], [&](auto value, auto size) {
     run(MemAddressFree{DevicePtr{value}, size});
   });
-  each(live_[ObjectKind::kDescriptor], [&](auto value, auto) {
+  each(live[ObjectKind::kDescriptor], [&](auto value, auto) {
     run(CloseDescriptor{Descriptor{static_cast<std::int32_t>(value)}});
   });
-  each(live_[ObjectKind::kPool], [&](auto value, auto) { run(MemPoolDestroy{PoolHandle{value}}); });
-  each(live_[ObjectKind::kEvent], [&](auto value, auto) { run(EventDestroy{EventHandle{value}}); });
-  each(live_[ObjectKind::kStream],
+  each(live[ObjectKind::kPool], [&](auto value, auto) { run(MemPoolDestroy{PoolHandle{value}}); });
+  each(live[ObjectKind::kEvent], [&](auto value, auto) { run(EventDestroy{EventHandle{value}}); });
+  each(live[ObjectKind::kStream],
        [&](auto value, auto) { run(StreamDestroy{StreamHandle{value}}); });
   wait();
   if (inside) run(CtxPopCurrent{});

@@ -3,6 +3,7 @@
 #include "follow.hpp"
 
 #include <utility>
+#include <vector>
 
 #include "compare.hpp"
 
@@ -47,12 +48,15 @@ void Follower::look_at_streams(const Call& call, model::ThreadId thread) {
   const OriginScope scope(CallOrigin::kHarness);
   const auto look = [&](StreamHandle stream) {
     Call query = StreamQuery{stream};
-    if (device_.execute(query) != DriverStatus::kSuccess) return;
+    if (unlocked([&] { return device_.execute(query); }) != DriverStatus::kSuccess) return;
     const Call asked = renamed_inputs(names_, query);
     oracle_.advance_stream(thread, std::get<StreamQuery>(asked).stream);
     done_.push_back(stream);
   };
-  for (const auto& [value, unused] : live_[ObjectKind::kStream]) look(StreamHandle{value});
+  std::vector<StreamHandle> streams;
+  for (const auto& [value, unused] : live_[ObjectKind::kStream])
+    streams.push_back(StreamHandle{value});
+  for (const StreamHandle stream : streams) look(stream);
   look(kLegacyStream);
 }
 
@@ -60,7 +64,7 @@ void Follower::look_at_pool(const Call& device, bool unsettled) {
   reserved_.reset();
   if (!shows_frees(device)) return;
   if (look_ && is_pool_allocation(device) && unsettled && captures_ == 0 && pool_in_use_ != 0)
-    reserved_ = look_(device);
+    reserved_ = unlocked([&] { return look_(device); });
   looks_.push_back({done_, reserved_});
 }
 
