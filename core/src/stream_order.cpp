@@ -174,9 +174,9 @@ Result<bool> StreamOrder::reached(StreamUse& use) const {
 // Work on a default stream dies with the primary context if nobody holds that; a marker does, for
 // as long as the resource lives.
 Status StreamOrder::keep_context(const Stream& stream) {
+  if (stream.kind() == StreamKind::kCreated) return {};
   const auto device = static_cast<std::uint32_t>(stream.device().value);
-  if (stream.kind() == StreamKind::kCreated || device >= 64) return {};
-  const std::uint64_t bit = std::uint64_t{1} << device;
+  const std::uint64_t bit = device < 64 ? std::uint64_t{1} << device : 0;  // 0: not remembered
   if ((kept_contexts_.load(std::memory_order_acquire) & bit) != 0) return {};
   StreamUse keep;
   keep.stream = stream;

@@ -1,45 +1,26 @@
 // Idle ranges, markers and records: what may be kept, who gets it, and how buffers end.
 #include <gtest/gtest.h>
 
-#include <granule/resource.hpp>
-
-#include "scripted_backend.hpp"
+#include "core_fixture.hpp"
 
 namespace granule {
 namespace {
 
-class CacheTest : public testing::Test {
+class CacheTest : public CoreTest {
  protected:
-  CacheTest() {
-    environment.sink = &sink;
-    environment.runtime.memory = &memory;
-    driver.script = [this](Call& call) -> std::optional<DriverStatus> {
-      if (auto* out = std::get_if<MemExportToShareableHandle>(&call))
-        out->descriptor = Descriptor{1};
-      if (auto* in = std::get_if<MemImportFromShareableHandle>(&call))
-        in->handle = AllocationHandle{5000};
-      auto* query = std::get_if<StreamIsCapturing>(&call);
-      if (!query) return std::nullopt;
-      query->status = query->stream == capturing ? CaptureStatus::kActive : CaptureStatus::kNone;
-      return DriverStatus::kSuccess;
-    };
+  std::optional<DriverStatus> answer(Call& call) override {
+    if (auto* out = std::get_if<MemExportToShareableHandle>(&call)) out->descriptor = Descriptor{1};
+    if (auto* in = std::get_if<MemImportFromShareableHandle>(&call))
+      in->handle = AllocationHandle{5000};
+    return CoreTest::answer(call);
   }
-  ~CacheTest() override { EXPECT_EQ(memory.blocks, 0u); }
   VirtualMemoryResource resource(FreePolicy free = FreePolicy::kSynchronize) {
     VmmOptions options;
     options.cache = 8 * kG;
     options.handle_type = HandleType::kPosixFd;
     options.free = free;
-    return VirtualMemoryResource::create(driver, options, environment).value();
+    return CoreTest::resource(options);
   }
-  CountedMemory memory;
-  KeptReports sink;
-  Environment environment;
-  ScriptedBackend driver;
-  StreamHandle capturing;
-  Stream stream = Stream::bind(driver, StreamHandle{0x77}).value();
-  Stream other = Stream::bind(driver, StreamHandle{0x78}).value();
-  Stream third = Stream::bind(driver, StreamHandle{0x79}).value();
 };
 
 TEST_F(CacheTest, MemoryThatOthersMayHaveIsNotKept) {

@@ -1,45 +1,25 @@
 // suspend and resume that stop half-way: what is not tried any more, and what is left as it was.
 #include <gtest/gtest.h>
 
-#include <granule/resource.hpp>
-
-#include "scripted_backend.hpp"
+#include "core_fixture.hpp"
 
 namespace granule {
 namespace {
 
-class HalfwayTest : public testing::Test {
+class HalfwayTest : public CoreTest {
  protected:
-  HalfwayTest() {
-    environment.sink = &sink;
-    environment.runtime.memory = &memory;
-    driver.script = [this](Call& call) -> std::optional<DriverStatus> {
-      auto* query = std::get_if<StreamIsCapturing>(&call);
-      if (!query) return std::nullopt;
-      if (query->stream == kLegacyStream && disturbed) return DriverStatus::kStreamCaptureImplicit;
-      query->status = query->stream == capturing ? CaptureStatus::kActive : CaptureStatus::kNone;
-      return DriverStatus::kSuccess;
-    };
-  }
-  ~HalfwayTest() override {
-    EXPECT_EQ(memory.blocks, 0u);
-    EXPECT_EQ(memory.bytes, 0u);
-  }
-  VirtualMemoryResource resource(const VmmOptions& options = {}) {
-    return VirtualMemoryResource::create(driver, options, environment).value();
+  ~HalfwayTest() override { EXPECT_EQ(memory.bytes, 0u); }
+  /// A suspend whose copy to the host may still be at work.
+  void leave_a_copy(VirtualMemoryResource& r, std::span<Buffer* const> set) {
+    driver.fail<StreamSynchronize>(DriverStatus::kUnknown, 2, 2);
+    EXPECT_FALSE(r.suspend(set, true).ok());
+    driver.lift();
   }
   Buffer two_chunks(VirtualMemoryResource& r, const GrowOptions& options = {}) {
     Buffer a = r.allocate(stream, kG, {.capacity = 2 * kG}).value();
     EXPECT_EQ(a.resize(2 * kG, options).value().placement, Placement::kKept);
     return a;
   }
-  CountedMemory memory;
-  KeptReports sink;
-  Environment environment;
-  ScriptedBackend driver;
-  StreamHandle capturing;
-  bool disturbed = false;
-  Stream stream = Stream::bind(driver, StreamHandle{0x77}).value();
 };
 
 TEST_F(HalfwayTest, SuspendStopsAtTheFirstChunkThatIsRefused) {
@@ -239,9 +219,7 @@ TEST_F(HalfwayTest, SuspendedBufferIsClosedWithoutAWait) {
   auto r = resource();
   Buffer a = r.allocate(stream, kG).value();
   Buffer* set[] = {&a};
-  driver.fail<StreamSynchronize>(DriverStatus::kUnknown, 2, 2);
-  EXPECT_FALSE(r.suspend(set, true).ok());
-  driver.lift();
+  leave_a_copy(r, set);
   EXPECT_TRUE(r.suspend(set, false).ok()) << "which also ends the copy that failed";
   const std::size_t before = driver.log.size();
   EXPECT_TRUE(a.close().ok());
@@ -320,9 +298,7 @@ TEST_F(HalfwayTest, CloseOnAnotherStreamWaitsForTheCopyToo) {
   auto r = resource();
   Buffer a = r.allocate(stream, kG).value();
   Buffer* set[] = {&a};
-  driver.fail<StreamSynchronize>(DriverStatus::kUnknown, 2, 2);
-  EXPECT_FALSE(r.suspend(set, true).ok());
-  driver.lift();
+  leave_a_copy(r, set);
   const std::size_t waits = driver.count<StreamSynchronize>();
   EXPECT_TRUE(a.close(Stream::legacy({0})).ok());
   EXPECT_EQ(driver.count<StreamSynchronize>(), waits + 2);
@@ -344,9 +320,7 @@ TEST_F(HalfwayTest, StreamOfACopyThatTheCallerNamesIsTheCallers) {
   Buffer a = r.allocate(stream, kG).value();
   Buffer* set[] = {&a};
   EXPECT_TRUE(r.forget(stream).ok());
-  driver.fail<StreamSynchronize>(DriverStatus::kUnknown, 2, 2);
-  EXPECT_FALSE(r.suspend(set, true).ok());
-  driver.lift();
+  leave_a_copy(r, set);
   EXPECT_TRUE(a.used_on(Stream::legacy({0})).ok());
   EXPECT_TRUE(r.suspend(set, false).ok());
   EXPECT_TRUE(r.resume(set).ok());
@@ -361,9 +335,7 @@ TEST_F(HalfwayTest, RangeThatACopyMayStillReadIsNotKeptIdle) {
   auto r = resource(options);
   Buffer a = r.allocate(stream, kG).value();
   Buffer* set[] = {&a};
-  driver.fail<StreamSynchronize>(DriverStatus::kUnknown, 2, 2);
-  EXPECT_FALSE(r.suspend(set, true).ok());
-  driver.lift();
+  leave_a_copy(r, set);
   EXPECT_TRUE(a.close().ok());
   EXPECT_EQ(r.statistics().cached, 0u);
   EXPECT_EQ(r.statistics().mapped, 0u);

@@ -1,51 +1,32 @@
 // Idle ranges that captures hold or whose order fails, evictions, and pending ranges in the way.
 #include <gtest/gtest.h>
 
-#include <granule/resource.hpp>
-
-#include "scripted_backend.hpp"
+#include "core_fixture.hpp"
 
 namespace granule {
 namespace {
 
-class IdleTest : public testing::Test {
+class IdleTest : public CoreTest {
  protected:
   IdleTest() {
-    environment.sink = &sink;
-    environment.runtime.memory = &memory;
-    driver.script = [this](Call& call) -> std::optional<DriverStatus> {
-      if (auto* context = std::get_if<StreamGetCtx>(&call)) {
-        context->context = ContextHandle{context->stream.value};
-        return DriverStatus::kSuccess;
-      }
-      auto* query = std::get_if<StreamIsCapturing>(&call);
-      if (!query) return std::nullopt;
-      query->status = query->stream == capturing ? CaptureStatus::kActive : CaptureStatus::kNone;
-      return DriverStatus::kSuccess;
-    };
     stream = Stream::bind(driver, StreamHandle{0x77}).value();
     other = Stream::bind(driver, StreamHandle{0x78}).value();
     third = Stream::bind(driver, StreamHandle{0x79}).value();
   }
-  ~IdleTest() override { EXPECT_EQ(memory.blocks, 0u); }
+  /// Every stream has a context of its own.
+  std::optional<DriverStatus> answer(Call& call) override {
+    auto* context = std::get_if<StreamGetCtx>(&call);
+    if (!context) return CoreTest::answer(call);
+    context->context = ContextHandle{context->stream.value};
+    return DriverStatus::kSuccess;
+  }
   VirtualMemoryResource resource(FreePolicy free = FreePolicy::kSynchronize,
                                  std::uint64_t cache = 8 * kG) {
-    VmmOptions options;
-    options.free = free;
-    options.cache = cache;
-    return VirtualMemoryResource::create(driver, options, environment).value();
+    return CoreTest::resource(free, cache);
   }
   void leave_idle(VirtualMemoryResource& r, const Stream& on) {
     EXPECT_TRUE(r.allocate(on, kG).value().close().ok());
   }
-  CountedMemory memory;
-  KeptReports sink;
-  Environment environment;
-  ScriptedBackend driver;
-  StreamHandle capturing;
-  Stream stream = Stream::legacy({0});
-  Stream other = Stream::legacy({0});
-  Stream third = Stream::legacy({0});
 };
 
 TEST_F(IdleTest, RangeThatACaptureHoldsIsPassedOver) {

@@ -1,29 +1,13 @@
 // The way out of memory, and what growth takes, promises and leaves alone.
 #include <gtest/gtest.h>
 
-#include <granule/resource.hpp>
-
-#include "scripted_backend.hpp"
+#include "core_fixture.hpp"
 
 namespace granule {
 namespace {
 
-class LadderTest : public testing::Test {
+class LadderTest : public CoreTest {
  protected:
-  LadderTest() {
-    environment.sink = &sink;
-    environment.runtime.memory = &memory;
-    driver.script = [this](Call& call) -> std::optional<DriverStatus> {
-      auto* query = std::get_if<StreamIsCapturing>(&call);
-      if (!query) return std::nullopt;
-      query->status = query->stream == capturing ? CaptureStatus::kActive : CaptureStatus::kNone;
-      return DriverStatus::kSuccess;
-    };
-  }
-  ~LadderTest() override { EXPECT_EQ(memory.blocks, 0u); }
-  VirtualMemoryResource resource(const VmmOptions& options = {}) {
-    return VirtualMemoryResource::create(driver, options, environment).value();
-  }
   static VmmOptions cached() {
     VmmOptions options;
     options.cache = 8 * kG;
@@ -39,13 +23,6 @@ class LadderTest : public testing::Test {
     options.commit_ahead = bytes;
     return options;
   }
-  CountedMemory memory;
-  KeptReports sink;
-  Environment environment;
-  ScriptedBackend driver;
-  StreamHandle capturing;
-  Stream stream = Stream::bind(driver, StreamHandle{0x77}).value();
-  Stream other = Stream::bind(driver, StreamHandle{0x78}).value();
 };
 
 TEST_F(LadderTest, OnlyWantOfMemoryGivesIdleMemoryBack) {

@@ -2,50 +2,15 @@
 // that come second; and the markers that stand for them.
 #include <gtest/gtest.h>
 
-#include <granule/resource.hpp>
-
-#include "scripted_backend.hpp"
+#include "core_fixture.hpp"
 
 namespace granule {
 namespace {
 
-class OrderTest : public testing::Test {
+class OrderTest : public CoreTest {
  protected:
-  OrderTest() {
-    environment.sink = &sink;
-    environment.runtime.memory = &memory;
-    driver.script = [this](Call& call) -> std::optional<DriverStatus> {
-      auto* query = std::get_if<StreamIsCapturing>(&call);
-      if (!query) return std::nullopt;
-      if (query->stream == kLegacyStream && disturbed) return DriverStatus::kStreamCaptureImplicit;
-      query->status = query->stream == capturing ? CaptureStatus::kActive : CaptureStatus::kNone;
-      return DriverStatus::kSuccess;
-    };
-  }
-  ~OrderTest() override { EXPECT_EQ(memory.blocks, 0u); }
-  VirtualMemoryResource resource(FreePolicy free, std::uint64_t cache = 0) {
-    VmmOptions options;
-    options.free = free;
-    options.cache = cache;
-    return VirtualMemoryResource::create(driver, options, environment).value();
-  }
   VirtualMemoryResource deferred() { return resource(FreePolicy::kDeferred); }
   VirtualMemoryResource cached() { return resource(FreePolicy::kSynchronize, 8 * kG); }
-  template <class F>
-  std::string calls_of(F&& act) {
-    const std::size_t before = driver.log.size();
-    act();
-    return driver.calls(before);
-  }
-  CountedMemory memory;
-  KeptReports sink;
-  Environment environment;
-  ScriptedBackend driver;
-  StreamHandle capturing;
-  bool disturbed = false;
-  Stream stream = Stream::bind(driver, StreamHandle{0x77}).value();
-  Stream other = Stream::bind(driver, StreamHandle{0x78}).value();
-  Stream third = Stream::bind(driver, StreamHandle{0x79}).value();
 };
 
 TEST_F(OrderTest, ClearOnADefaultStreamRunsInItsPrimaryContext) {

@@ -3,42 +3,27 @@
 
 #include <granule/pool.hpp>
 
-#include "scripted_backend.hpp"
+#include "core_fixture.hpp"
 
 namespace granule {
 namespace {
 
-class PoolEdgesTest : public testing::Test {
+class PoolEdgesTest : public CoreTest {
  protected:
-  PoolEdgesTest() {
-    environment.sink = &sink;
-    environment.runtime.memory = &memory;
-    driver.script = [this](Call& call) -> std::optional<DriverStatus> {
-      if (auto* plain = std::get_if<MemAlloc>(&call)) plain->ptr = DevicePtr{next += 4096};
-      if (auto* block = std::get_if<MemAllocFromPoolAsync>(&call))
-        block->ptr = DevicePtr{next += 4096};
-      if (auto* create = std::get_if<MemPoolCreate>(&call)) create->pool = PoolHandle{5};
-      auto* query = std::get_if<StreamIsCapturing>(&call);
-      if (!query) return std::nullopt;
-      query->status = query->stream == capturing ? CaptureStatus::kActive : CaptureStatus::kNone;
-      return DriverStatus::kSuccess;
-    };
+  std::optional<DriverStatus> answer(Call& call) override {
+    if (auto* plain = std::get_if<MemAlloc>(&call)) plain->ptr = DevicePtr{next += 4096};
+    if (auto* block = std::get_if<MemAllocFromPoolAsync>(&call))
+      block->ptr = DevicePtr{next += 4096};
+    if (auto* create = std::get_if<MemPoolCreate>(&call)) create->pool = PoolHandle{5};
+    return CoreTest::answer(call);
   }
-  ~PoolEdgesTest() override { EXPECT_EQ(memory.blocks, 0u); }
   StreamOrderedPool ordered(const PoolOptions& options = {}) {
     return StreamOrderedPool::create(driver, options, environment).value();
   }
   RecyclingPool recycler(std::uint64_t limit = kNoLimit) {
     return RecyclingPool::create(driver, {{0}, limit}, environment).value();
   }
-  CountedMemory memory;
-  KeptReports sink;
-  Environment environment;
-  ScriptedBackend driver;
-  StreamHandle capturing;
   std::uint64_t next = 1 << 20;
-  Stream stream = Stream::bind(driver, StreamHandle{0x77}).value();
-  Stream other = Stream::bind(driver, StreamHandle{0x78}).value();
 };
 
 TEST_F(PoolEdgesTest, MarkerThatACloseOnAnotherStreamReplacesComesBack) {

@@ -2,48 +2,25 @@
 #include <gtest/gtest.h>
 
 #include <granule/pool.hpp>
-#include <granule/resource.hpp>
-
-#include "scripted_backend.hpp"
+#include "core_fixture.hpp"
 
 namespace granule {
 namespace {
 
-class ReleaseTest : public testing::Test {
+class ReleaseTest : public CoreTest {
  protected:
-  ReleaseTest() {
-    environment.sink = &sink;
-    environment.runtime.memory = &memory;
-    driver.script = [this](Call& call) -> std::optional<DriverStatus> {
-      if (auto* create = std::get_if<MemPoolCreate>(&call)) create->pool = PoolHandle{5};
-      if (auto* plain = std::get_if<MemAlloc>(&call)) plain->ptr = DevicePtr{next += 4096};
-      if (auto* block = std::get_if<MemAllocFromPoolAsync>(&call))
-        block->ptr = DevicePtr{next += 4096};
-      auto* query = std::get_if<StreamIsCapturing>(&call);
-      if (!query) return std::nullopt;
-      if (query->stream == kLegacyStream && disturbed) return DriverStatus::kStreamCaptureImplicit;
-      query->status = query->stream == capturing ? CaptureStatus::kActive : CaptureStatus::kNone;
-      return DriverStatus::kSuccess;
-    };
+  std::optional<DriverStatus> answer(Call& call) override {
+    if (auto* create = std::get_if<MemPoolCreate>(&call)) create->pool = PoolHandle{5};
+    if (auto* plain = std::get_if<MemAlloc>(&call)) plain->ptr = DevicePtr{next += 4096};
+    if (auto* block = std::get_if<MemAllocFromPoolAsync>(&call))
+      block->ptr = DevicePtr{next += 4096};
+    return CoreTest::answer(call);
   }
-  ~ReleaseTest() override { EXPECT_EQ(memory.blocks, 0u); }
   VirtualMemoryResource resource(FreePolicy free = FreePolicy::kSynchronize,
                                  std::uint64_t cache = 0) {
-    VmmOptions options;
-    options.free = free;
-    options.cache = cache;
-    return VirtualMemoryResource::create(driver, options, environment).value();
+    return CoreTest::resource(free, cache);
   }
-  CountedMemory memory;
-  KeptReports sink;
-  Environment environment;
-  ScriptedBackend driver;
   std::uint64_t next = 1 << 20;
-  StreamHandle capturing;
-  bool disturbed = false;
-  Stream stream = Stream::bind(driver, StreamHandle{0x77}).value();
-  Stream other = Stream::bind(driver, StreamHandle{0x78}).value();
-  Stream third = Stream::bind(driver, StreamHandle{0x79}).value();
 };
 
 TEST_F(ReleaseTest, ClearOfAWarmRangeThatIsRefusedLeavesItIdle) {

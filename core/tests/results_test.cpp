@@ -2,47 +2,26 @@
 #include <gtest/gtest.h>
 
 #include <granule/pool.hpp>
-#include <granule/resource.hpp>
-
-#include "scripted_backend.hpp"
+#include "core_fixture.hpp"
 
 namespace granule {
 namespace {
 
-class ResultsTest : public testing::Test {
+class ResultsTest : public CoreTest {
  protected:
-  ResultsTest() {
-    environment.sink = &sink;
-    environment.runtime.memory = &memory;
-    driver.script = [this](Call& call) -> std::optional<DriverStatus> {
-      if (auto* create = std::get_if<MemPoolCreate>(&call)) create->pool = PoolHandle{5};
-      if (auto* block = std::get_if<MemAllocFromPoolAsync>(&call))
-        block->ptr = DevicePtr{next += 4096};
-      if (auto* out = std::get_if<MemExportToShareableHandle>(&call))
-        out->descriptor = Descriptor{1};
-      auto* query = std::get_if<StreamIsCapturing>(&call);
-      if (!query) return std::nullopt;
-      query->status = query->stream == capturing ? CaptureStatus::kActive : CaptureStatus::kNone;
-      return DriverStatus::kSuccess;
-    };
-  }
-  ~ResultsTest() override { EXPECT_EQ(memory.blocks, 0u); }
-  VirtualMemoryResource resource(const VmmOptions& options = {}) {
-    return VirtualMemoryResource::create(driver, options, environment).value();
+  std::optional<DriverStatus> answer(Call& call) override {
+    if (auto* create = std::get_if<MemPoolCreate>(&call)) create->pool = PoolHandle{5};
+    if (auto* block = std::get_if<MemAllocFromPoolAsync>(&call))
+      block->ptr = DevicePtr{next += 4096};
+    if (auto* out = std::get_if<MemExportToShareableHandle>(&call)) out->descriptor = Descriptor{1};
+    return CoreTest::answer(call);
   }
   static VmmOptions deferred() {
     VmmOptions options;
     options.free = FreePolicy::kDeferred;
     return options;
   }
-  CountedMemory memory;
-  KeptReports sink;
-  Environment environment;
-  ScriptedBackend driver;
   std::uint64_t next = 1 << 20;
-  StreamHandle capturing;
-  Stream stream = Stream::bind(driver, StreamHandle{0x77}).value();
-  Stream other = Stream::bind(driver, StreamHandle{0x78}).value();
 };
 
 TEST_F(ResultsTest, ResizeSaysWhereTheBufferIsNow) {

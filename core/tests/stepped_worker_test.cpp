@@ -5,9 +5,7 @@
 #include <mutex>
 #include <thread>
 
-#include <granule/resource.hpp>
-
-#include "scripted_backend.hpp"
+#include "core_fixture.hpp"
 
 namespace granule {
 namespace {
@@ -70,33 +68,21 @@ class TurnByTurn final : public SyncHooks {
   bool ended_ = false;
 };
 
-class SteppedWorkerTest : public testing::Test {
+class SteppedWorkerTest : public CoreTest {
  protected:
   SteppedWorkerTest() {
     options.worker = true;
     options.worker_interval_ns = 100;
     options.commit_ahead = 2 * kG;
-    environment.sink = &sink;
-    environment.runtime.memory = &memory;
     environment.runtime.hooks = &turns;
   }
-  ~SteppedWorkerTest() override { EXPECT_EQ(memory.blocks, 0u); }
-  VirtualMemoryResource resource() {
-    return VirtualMemoryResource::create(driver, options, environment).value();
-  }
+  VirtualMemoryResource resource() { return CoreTest::resource(options); }
   /// The calls of the worker until it rests.
   std::string step() {
-    const std::size_t before = driver.log.size();
-    turns.step();
-    return driver.calls(before);
+    return calls_of([&] { turns.step(); });
   }
   VmmOptions options;
-  CountedMemory memory;
-  KeptReports sink;
-  Environment environment;
-  ScriptedBackend driver;
   TurnByTurn turns;
-  Stream stream = Stream::bind(driver, StreamHandle{0x77}).value();
 };
 
 constexpr std::string_view kExtend = "MemCreate MemMap MemSetAccess";

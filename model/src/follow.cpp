@@ -40,10 +40,10 @@ bool DriverState::advance_frees(ThreadId thread, StreamHandle stream) {
   const ResolvedStream found = resolve_stream(*state_, thread, stream);
   if (found.number == kNone) return false;
   bool all = true;
-  for (const auto& [handle, pool] : state_->pools.pools()) {
-    const auto last = pool.last_frees.find(found.number);
-    if (last != pool.last_frees.end()) all = advance_to(*state_, last->second) && all;
-  }
+  for (const auto& [handle, pool] : state_->pools.pools())
+    for (const auto& [begin, extent] : pool.free.extents())
+      if (extent.freed && extent.freed->stream == found.number)
+        all = advance_to(*state_, *extent.freed) && all;
   return all;
 }
 

@@ -202,7 +202,6 @@ DriverStatus PoolState::free_ordered(DevicePtr ptr, const StreamPoint& at) {
   pool->live.erase(it);
   pool->used -= block.size;
   pool->streams.insert(at.stream);
-  pool->last_frees[at.stream] = at;
   pool->free.give({offset, offset + block.span}, at);
   return DriverStatus::kSuccess;
 }
@@ -306,9 +305,7 @@ void PoolState::forget_stream(std::uint64_t stream) {
     const bool pending = std::any_of(
         pool.free.extents().begin(), pool.free.extents().end(),
         [&](const auto& e) { return e.second.freed && e.second.freed->stream == stream; });
-    if (pending) continue;
-    pool.streams.erase(stream);
-    pool.last_frees.erase(stream);
+    if (!pending) pool.streams.erase(stream);
   }
 }
 

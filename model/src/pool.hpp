@@ -91,10 +91,9 @@ struct Pool {
   std::map<std::int32_t, Access> peers;  // devices other than the pool's own, when granted
 
   FreeMap free;
-  SpanSet backed;                                   // offsets with physical memory, whole pieces
-  std::map<std::uint64_t, PoolBlock> live;          // by offset
-  std::set<std::uint64_t> streams;                  // that have asked of or given to this pool
-  std::map<std::uint64_t, StreamPoint> last_frees;  // by stream
+  SpanSet backed;                           // offsets with physical memory, whole pieces
+  std::map<std::uint64_t, PoolBlock> live;  // by offset
+  std::set<std::uint64_t> streams;          // that have asked of or given to this pool
 
   std::uint64_t reserved() const { return backed.total(); }
   /// The bound of reserved(): max_size rounded up to pieces; the largest number if none.

@@ -310,11 +310,18 @@ bool blocking_streams_idle(const State& state, std::uint64_t legacy) {
   return true;
 }
 
-bool blocking_streams_can_run(const State& state, std::uint64_t legacy) {
-  for (const StreamPoint& point : blocking_tails(state, legacy)) {
-    if (!can_run(state, point)) return false;
+bool next_can_run(const State& state, std::uint64_t stream) {
+  const Stream& next = state.streams[stream];
+  std::vector<StreamPoint> before;
+  if (next.kind == StreamKind::kLegacy) {
+    before = blocking_tails(state, stream);
+  } else {
+    before.push_back(tail(state, stream));
+    const std::uint64_t legacy = state.contexts.at(next.context).legacy;
+    if (joins_legacy(next.kind) && legacy != kNone) before.push_back(tail(state, legacy));
   }
-  return true;
+  return std::all_of(before.begin(), before.end(),
+                     [&](const StreamPoint& point) { return can_run(state, point); });
 }
 
 namespace {

@@ -50,9 +50,11 @@ DriverStatus wait_for_point(State& state, std::int32_t device, const StreamPoint
 /// All streams of a context (`context` 0: of every context of the device).
 DriverStatus wait_for_context(State& state, std::int32_t device, std::uint64_t context,
                               bool synced);
-/// Whether the null stream and the blocking streams of its context have, or can have, run.
+/// Whether the null stream and the blocking streams of its context have run.
 bool blocking_streams_idle(const State& state, std::uint64_t legacy);
-bool blocking_streams_can_run(const State& state, std::uint64_t legacy);
+/// Whether what the next operation of a stream comes behind can run, by the null stream's rules
+/// too.
+bool next_can_run(const State& state, std::uint64_t stream);
 
 /// Answers of a query: kSuccess if the point has run, else kNotReady; a lazy schedule lets go
 /// after enough questions.

@@ -114,8 +114,7 @@ Bytes bytes_of(const HostSource& source, std::uint64_t size) {
 /// A copy that the host waits for, with all that the null stream waits for.
 DriverStatus submit_and_wait(State& state, const Target& target, Work work) {
   const Device& device = state.devices[static_cast<std::size_t>(target.device)];
-  if (device.pending_fault == DriverStatus::kSuccess &&
-      !blocking_streams_can_run(state, target.stream)) {
+  if (device.pending_fault == DriverStatus::kSuccess && !next_can_run(state, target.stream)) {
     return DriverStatus::kWouldBlock;
   }
   enqueue(state, target.stream, std::move(work));
@@ -139,9 +138,8 @@ bool is_all_of_host(State& state, DevicePtr ptr, std::uint64_t size) {
   return true;
 }
 
-/// A copy that the host waits for, with what is before it on its own stream.
+/// A copy that the host waits for, with what is before it on its own stream: which can run.
 DriverStatus submit_and_wait_for_stream(State& state, const Target& target, Work work) {
-  if (!can_run(state, tail(state, target.stream))) return DriverStatus::kWouldBlock;
   submit(state, target, std::move(work));
   return wait_for_point(state, target.device, tail(state, target.stream));
 }
@@ -161,9 +159,11 @@ DriverStatus copy_on_device(State& state, ThreadId thread, DevicePtr dst, Device
   work.src = src.value;
   work.size = size;
   // Measured: the CPU copies from host memory to host memory, whoever has access, and waits first.
-  if (!target.captured && is_all_of_host(state, src, size) && is_all_of_host(state, dst, size))
-    return early ? submit_and_wait(state, target, std::move(work))
-                 : submit_and_wait_for_stream(state, target, std::move(work));
+  if (!target.captured && is_all_of_host(state, src, size) && is_all_of_host(state, dst, size)) {
+    if (early) return submit_and_wait(state, target, std::move(work));
+    if (!next_can_run(state, target.stream)) return DriverStatus::kWouldBlock;
+    return submit_and_wait_for_stream(state, target, std::move(work));
+  }
   return early ? submit_early(state, target, std::move(work))
                : submit(state, target, std::move(work));
 }
@@ -216,7 +216,7 @@ DriverStatus run_call(State& state, ThreadId thread, MemcpyHtoDAsync& call) {
   // Measured: what is too large to be staged at the call (two such copies fit, but not of 4 MiB)
   // waits for room until the stream gets there.
   const bool staged = call.size <= kStagedAtOnce || is_pinned(state, call.src.data, call.size);
-  if (!target.captured && !staged && !can_run(state, tail(state, target.stream)))
+  if (!target.captured && !staged && !next_can_run(state, target.stream))
     return DriverStatus::kWouldBlock;
   return submit(state, target, fill_work(call.dst, call.size, bytes_of(call.src, call.size)));
 }
@@ -254,7 +254,7 @@ DriverStatus run_call(State& state, ThreadId thread, MemcpyDtoHAsync& call) {
     return DriverStatus::kSuccess;
   }
   const bool waits = !target.captured && !is_pinned(state, call.dst, call.size);
-  if (waits && !can_run(state, tail(state, target.stream))) return DriverStatus::kWouldBlock;
+  if (waits && !next_can_run(state, target.stream)) return DriverStatus::kWouldBlock;
   Work work;
   work.kind = WorkKind::kRead;
   work.to_host = true;

@@ -123,12 +123,11 @@ class VmmTarget final : public TargetResource {
     if (field == "reserved") return now.reserved;
     return std::nullopt;
   }
-  bool is_strong() const override { return true; }
-  bool for_each_mapping(const std::function<void(DevicePtr base)>& visit) override {
+  bool is_exact() const override { return true; }
+  void for_each_mapping(const std::function<void(DevicePtr base)>& visit) override {
     resource_.for_each_mapping([&](const VirtualMemoryResource::MappingView& view) {
       if (view.mapped) visit(view.base);
     });
-    return true;
   }
   const Statistics* statistics() override {
     statistics_ = resource_.statistics();

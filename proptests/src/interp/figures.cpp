@@ -17,7 +17,8 @@ struct Sums {
   std::int64_t buffers = 0;
   std::int64_t doubtful = 0;  // quarantined
   std::int64_t leaks = 0;     // reservations of unknown size
-  bool exact = true;          // every vmm resource gives the strong guarantee
+  std::size_t resources = 0;  // reachable ones, of whatever kind
+  bool exact = true;          // every vmm resource keeps exact figures
   bool counted = true;        // every vmm resource has figures
   std::string broken;
 };
@@ -33,6 +34,7 @@ void settle_lost(World& world, std::size_t reachable, const Holdings& believed) 
 Sums sum_resources(World& world) {
   Sums sums;
   for (ResourceObject* resource : reachable_resources(world)) {
+    ++sums.resources;
     const OriginScope scope(CallOrigin::kHarness);
     const Statistics* now = resource->target->statistics();
     if (sums.broken.empty()) sums.broken = resource->target->check_invariants();
@@ -46,7 +48,7 @@ Sums sum_resources(World& world) {
     sums.held.mappings += whole(now->mappings);
     sums.held.mapped_bytes += whole(now->mapped);
     sums.charged += whole(now->charged);
-    sums.exact = sums.exact && resource->target->is_strong();
+    sums.exact = sums.exact && resource->target->is_exact();
     sums.live += whole(now->live);
     sums.buffers += whole(now->buffers);
     sums.held.reserved_bytes += whole(now->reserved);
@@ -87,6 +89,14 @@ std::optional<Failure> check_ledger(World& world, const Sums& sums) {
   return std::nullopt;
 }
 
+/// What holds whoever else is at work.
+std::optional<Failure> sum_and_check(World& world, Sums& sums) {
+  if (auto failure = check_host_memory(world)) return failure;
+  sums = sum_resources(world);
+  settle_lost(world, sums.resources, sums.held);
+  return check_ledger(world, sums);
+}
+
 /// Buffers and holders that are open, by the names of the program.
 std::int64_t open_objects(const World& world) {
   std::int64_t open = 0;
@@ -107,11 +117,11 @@ std::optional<Failure> check_budget_of_shared(World& world) {
     if (!now || now->leaked_handles != 0 || now->quarantined != 0) continue;
     std::set<std::uint64_t> counted;
     std::uint64_t bytes = 0;
-    const bool told = resource->target->for_each_mapping([&](DevicePtr base) {
+    resource->target->for_each_mapping([&](DevicePtr base) {
       for (const model::MappingView& mapping : world.oracle().mappings_in(base.value, 1))
         if (counted.insert(mapping.allocation).second) bytes += mapping.size;
     });
-    if (told && bytes != now->charged)
+    if (bytes != now->charged)
       return broken("budget", "a resource is charged " + std::to_string(now->charged) +
                                   " bytes and maps " + std::to_string(bytes));
   }
@@ -121,10 +131,9 @@ std::optional<Failure> check_budget_of_shared(World& world) {
 /// I5: an operation that failed leaves live memory as it was; idle memory may have gone.
 std::optional<Failure> check_failed(const World& world, const Figures& before, const Figures& now,
                                     bool fills) {
-  if (!world.last_failed || before.reports != now.reports || before.resources != now.resources ||
-      before.open != now.open)
+  if (!world.last_failed || before.resources != now.resources || before.open != now.open ||
+      !world.sink.reports.empty())  // what was left over may go later
     return std::nullopt;
-  if (!world.sink.reports.empty()) return std::nullopt;  // what was left over may go later
   const auto changed = [](std::string_view what, std::int64_t from, std::int64_t to) {
     return broken("failed operation figures", "an operation that failed took " + std::string(what) +
                                                   " from " + std::to_string(from) + " to " +
@@ -143,33 +152,26 @@ bool agrees(std::int64_t believed, std::int64_t told, std::int64_t unknown, std:
   return believed <= told + made && believed >= told + unknown;
 }
 
-std::int64_t quarantined_mappings(World& world) {
-  return sum_resources(world).doubtful / static_cast<std::int64_t>(world.sizes.granule);
+Belief library_belief(World& world) {
+  const Sums sums = sum_resources(world);
+  return {sums.held, sums.doubtful / static_cast<std::int64_t>(world.sizes.granule)};
 }
 
-Holdings library_belief(World& world) { return sum_resources(world).held; }
-
 std::optional<Failure> check_holdings(World& world) {
-  if (auto failure = check_host_memory(world)) return failure;
-  const Sums sums = sum_resources(world);
-  settle_lost(world, reachable_resources(world).size(), sums.held);
-  return check_ledger(world, sums);
+  Sums sums;
+  return sum_and_check(world, sums);
 }
 
 std::optional<Failure> check_figures(World& world, const Statement* statement) {
-  if (auto failure = check_host_memory(world)) return failure;
-  const Sums sums = sum_resources(world);
-  const std::size_t resources = reachable_resources(world).size();
-  settle_lost(world, resources, sums.held);
-  if (auto failure = check_ledger(world, sums)) return failure;
+  Sums sums;
+  if (auto failure = sum_and_check(world, sums)) return failure;
   const std::int64_t open = open_objects(world);
   if (sums.counted && sums.buffers != open)
     return broken("buffers", "the library counts " + std::to_string(sums.buffers) +
                                  " open buffers, the program has " + std::to_string(open));
-  if (world.any_import && !world.any_orphan())
+  if (sums.exact && world.any_import && !world.any_orphan())
     if (auto failure = check_budget_of_shared(world)) return failure;
-  const Figures now{sums.live, sums.held.mapped_bytes,    sums.charged,
-                    open,      world.sink.reports.size(), resources};
+  const Figures now{sums.live, sums.held.mapped_bytes, sums.charged, open, sums.resources};
   const std::optional<Figures> before = std::exchange(world.figures, now);
   const bool fills = statement && statement->has("zero");
   // A resume keeps the memory of a copy that it began and cannot wait for.

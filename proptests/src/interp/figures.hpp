@@ -5,7 +5,6 @@
 
 namespace granule::prop {
 
-std::optional<Failure> broken(std::string signature, std::string message);
 /// What check_holdings does, and what holds only behind a statement that nobody else was at work
 /// in: the count of buffers, the budget of shared memory, and that a failure cost nothing.
 std::optional<Failure> check_figures(World& world, const Statement* statement);

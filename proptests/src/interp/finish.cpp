@@ -206,7 +206,8 @@ void trim_device_pools(World& world) {
 }
 
 /// What the library still holds when all its buffers are gone must be what it reported.
-std::optional<Failure> check_reported(World& world, const Holdings& reported) {
+std::optional<Failure> check_reported(World& world, const Belief& belief) {
+  const Holdings& reported = belief.held;
   const Holdings held = world.tap->held_by(CallOrigin::kLibrary) - world.lost;
   const auto differ = [](std::string_view what, std::int64_t left, std::int64_t told) {
     return unclean("leak of " + std::string(what), std::to_string(left) + " " + std::string(what) +
@@ -220,7 +221,7 @@ std::optional<Failure> check_reported(World& world, const Holdings& reported) {
     return differ("reservations", held.reservations, reported.reservations);
   // What is quarantined may be there or not.
   if (!agrees(reported.mappings, held.mappings, unknown.mappings,
-              world.tap->made_unknown().mappings + quarantined_mappings(world)))
+              world.tap->made_unknown().mappings + belief.quarantined))
     return differ("mappings", held.mappings, reported.mappings);
   const bool any = held.handles != 0 || held.reservations != 0 || held.mappings != 0;
   const bool told_of =
@@ -332,8 +333,7 @@ std::optional<Failure> give_back(World& world) {
     drain(world);
     if (auto failure = empty_resources(world)) return failure;
   }
-  const Holdings reported = library_belief(world);
-  if (auto failure = check_reported(world, reported)) return failure;
+  if (auto failure = check_reported(world, library_belief(world))) return failure;
   if (auto failure = drop_all<std::shared_ptr<ResourceObject>>(world, "resource")) return failure;
   return check_nothing_kept(world);
 }

@@ -7,10 +7,15 @@ namespace granule::prop {
 
 /// Every resource that a name, a buffer or a holder keeps alive, in order of names.
 std::vector<ResourceObject*> reachable_resources(World& world);
-/// What the library's own figures say that it holds.
-Holdings library_belief(World& world);
-/// How many mappings at most are quarantined.
-std::int64_t quarantined_mappings(World& world);
+/// An invariant that does not hold.
+std::optional<Failure> broken(std::string signature, std::string message);
+/// What the library's own figures say that it holds, and how many of the mappings are quarantined
+/// at most.
+struct Belief {
+  Holdings held;
+  std::int64_t quarantined = 0;
+};
+Belief library_belief(World& world);
 /// Whether handles, reservations, mappings and budget are those that the driver holds.
 std::optional<Failure> check_holdings(World& world);
 /// Nothing was freed twice, or with another size than it was allocated with.

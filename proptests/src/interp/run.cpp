@@ -160,7 +160,8 @@ class Runner {
     // What would block may have begun: its memory stays until it can go on.
     if (!alone || !quiet || reply.kind == Reply::Kind::kWouldBlock) world_.figures.reset();
     const std::uint64_t lost_now = lost_contexts(world_) - lost;
-    // And with them what was queued; also in what would block, or in a worker's turn in between.
+    // What was queued in lost contexts is lost too, whoever's call lost them: also one that would
+    // block, or of a worker's turn since the last statement.
     if (lost_contexts(world_) != 0) world_.sticky = true;
     const std::uint64_t fired_now = world_.faults->fired_in_all() - fired;
     if (reply.kind == Reply::Kind::kWouldBlock && alone) {

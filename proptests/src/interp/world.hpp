@@ -85,8 +85,7 @@ struct Figures {
   std::int64_t live = 0;
   std::int64_t mapped = 0;
   std::int64_t charged = 0;
-  std::int64_t open = 0;    // buffers and holders
-  std::size_t reports = 0;  // that the failure sink had got by then
+  std::int64_t open = 0;  // buffers and holders
   std::size_t resources = 0;
 };
 

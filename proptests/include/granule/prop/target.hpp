@@ -94,10 +94,10 @@ class TargetResource {
   virtual std::optional<std::uint64_t> stat(std::string_view field) const = 0;
   /// Figures of a vmm target for the ledger comparison, or null.
   virtual const Statistics* statistics() { return nullptr; }
-  /// A failed operation leaves its figures as they were.
-  virtual bool is_strong() const { return false; }
-  /// Where a vmm target has something mapped. False: it cannot tell.
-  virtual bool for_each_mapping(const std::function<void(DevicePtr base)>&) { return false; }
+  /// Its figures are right to the byte behind every operation, failed ones included, and
+  /// for_each_mapping tells where it has something mapped.
+  virtual bool is_exact() const { return false; }
+  virtual void for_each_mapping(const std::function<void(DevicePtr base)>&) {}
   /// The first broken invariant in words, or "".
   virtual std::string check_invariants() { return {}; }
 };
