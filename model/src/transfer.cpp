@@ -104,7 +104,7 @@ DriverStatus fill(State& state, ThreadId thread, DevicePtr ptr, std::uint64_t si
 }
 
 /// Copies from pageable memory up to this size are taken at the call.
-constexpr std::uint64_t kStagedAtOnce = 64 * 1024;
+constexpr std::uint64_t kStagedAtOnce = std::uint64_t{64} << 10;
 
 Bytes bytes_of(const HostSource& source, std::uint64_t size) {
   if (source.data == nullptr || source.uniform) return Bytes::uniform(source.pattern);
