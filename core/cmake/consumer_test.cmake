@@ -10,7 +10,7 @@ function(run)
   set(out "${out}" PARENT_SCOPE)
 endfunction()
 
-file(REMOVE_RECURSE ${WORK}/first ${WORK}/prefix ${WORK}/build)
+file(REMOVE_RECURSE ${WORK}/first ${WORK}/prefix ${WORK}/build ${WORK}/build_testing)
 string(TOUPPER "${TYPE}" type)
 set(common -G Ninja -DCMAKE_BUILD_TYPE=${TYPE} -DCMAKE_CXX_COMPILER=${CXX}
            "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_CXX_FLAGS_${type}=${TYPE_FLAGS}")
@@ -25,7 +25,11 @@ if(SHARED)
   run(${CMAKE_COMMAND} --build ${WORK}/shared --target granule_core granule_model)
   set(BUILD ${WORK}/shared)
 endif()
-foreach(component backend_api core model)
+set(components backend_api core model)
+if(NOT SHARED)
+  list(APPEND components decorators testing)
+endif()
+foreach(component ${components})
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first --component ${component})
 endforeach()
 file(RENAME ${WORK}/first ${WORK}/prefix) # what is installed may be moved
@@ -35,6 +39,14 @@ run(${CMAKE_COMMAND} -S ${SOURCE}/proptests/tests/consumer -B ${WORK}/build ${co
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer)
 message(STATUS "CMake package: ${out}")
+
+if(NOT SHARED) # the harness is built as static libraries only
+  run(${CMAKE_COMMAND} -S ${SOURCE}/proptests/tests/consumer_testing -B ${WORK}/build_testing
+      ${common} -DCMAKE_PREFIX_PATH=${WORK}/prefix)
+  run(${CMAKE_COMMAND} --build ${WORK}/build_testing)
+  run(${WORK}/build_testing/consumer)
+  message(STATUS "component testing: ${out}")
+endif()
 
 find_program(pkg_config pkg-config)
 if(pkg_config)

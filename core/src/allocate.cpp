@@ -7,14 +7,24 @@
 
 namespace granule::detail {
 
+// With mutex_ held.
+void ResourceCore::enlist_open(Record& record) {
+  open_.push_back(record);
+  if (options_.commit_ahead != 0) wake_worker();
+}
+
+// Of a record that is among the open ones.
+Buffer ResourceCore::own(Record* record) {
+  ref();
+  return Buffer(this, record);
+}
+
 Buffer ResourceCore::make_buffer(Record* record) {
   {
     const Lock lock(mutex_);
-    open_.push_back(*record);
-    if (options_.commit_ahead != 0) wake_worker();
+    enlist_open(*record);
   }
-  ref();
-  return Buffer(this, record);
+  return own(record);
 }
 
 Result<Record*> ResourceCore::new_record(const Stream& stream) {
@@ -72,20 +82,21 @@ Status ResourceCore::may_write(DeviceId device) {
 
 Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
                                       const AllocateOptions& options) {
-  if (options.at.value % std::max(alignment_, granularity_) != 0)
+  if (options.at && options.at.value % std::max(alignment_, granularity_) != 0)
     return make_error(ErrorCode::kInvalidArgument,
                       "`at` must be a multiple of the granularity and of the alignment");
   const auto rounded = checked_round_up(size, granularity_);
-  const auto capacity = checked_round_up(std::max(options.capacity, size), granularity_);
+  const auto capacity =
+      options.capacity > size ? checked_round_up(options.capacity, granularity_) : rounded;
   if (!capacity)  // which is the larger one
     return make_error(ErrorCode::kOverflow, "the size wraps when rounded up to whole granules");
   if (Status fits = check_size(*rounded); !fits) return fits.error();
   if (options.zero && *rounded != 0)
     if (Status may = may_write(stream.device()); !may) return may.error();
-  if (*rounded != 0) reap_on_the_way();
+  if (*rounded != 0 && options.at) reap_on_the_way();
   if (*rounded != 0 && !options.at) {
     if (Record* idle = take_idle(stream, *rounded, *capacity)) {
-      Buffer taken = make_buffer(idle);
+      Buffer taken = own(idle);
       if (!options.zero) return taken;
       // Where the clear fails the range ends as any buffer does: idle again, if there is room.
       if (Status cleared = clear(stream, idle->base, idle->size); !cleared) return cleared.error();

@@ -82,6 +82,21 @@ void ResourceCore::for_each_mapping(
     }
 }
 
+std::optional<BufferView> ResourceCore::buffer_at(std::uint64_t address) {
+  const Lock lock(mutex_);
+  const Record* found = nullptr;
+  for (const Record& record : open_)
+    if (AddressRange{record.base, record.size}.contains(address) &&
+        (!found || record.size > found->size))
+      found = &record;
+  if (!found) return std::nullopt;
+  const Mapping* mapping = found->last;
+  while (mapping->base > address) mapping = mapping->prev;
+  return BufferView{DevicePtr{found->base},
+                    found->size,
+                    {DevicePtr{mapping->base}, mapping->size, mapping->chunk->handle}};
+}
+
 namespace {
 
 // One audit: counts recomputed from the links and compared with those kept.
@@ -123,20 +138,34 @@ void audit_record(const Record& record, std::uint64_t granularity, Audit& audit)
 
 }  // namespace
 
+// With mutex_ held: counts anew who refers to mappings, chunks and access lists.
+void ResourceCore::count_all_links() {
+  for (AccessList& list : access_lists_) list.links = &list == access_ ? 1 : 0;
+  for (Reservation& reservation : reservations_)
+    for (Mapping& mapping : reservation.mappings) {
+      mapping.links = 0;
+      if (mapping.chunk) mapping.chunk->links = 0;
+    }
+  for (Reservation& reservation : reservations_)
+    for (Mapping& mapping : reservation.mappings) {
+      if (mapping.prev) ++mapping.prev->links;
+      if (mapping.chunk && ++mapping.chunk->links == 1) ++mapping.chunk->access->links;
+    }
+  for (const RecordList* list : {&open_, &pending_, &idle_}) count_links(*list);
+}
+
 std::string ResourceCore::check_invariants() {
   const Lock lock(mutex_);
   Audit audit;
   std::uint64_t charged = leaked_handle_bytes_;
+  std::uint64_t cached = 0;
   ++walk_;
-  for (Reservation& reservation : reservations_)
-    for (Mapping& mapping : reservation.mappings) mapping.links = 0;
-  for (Reservation& reservation : reservations_)
-    for (Mapping& mapping : reservation.mappings)
-      if (mapping.prev) ++mapping.prev->links;
-  for (const RecordList* list : {&open_, &pending_, &idle_}) {
-    count_links(*list);
+  count_all_links();
+  for (const RecordList* list : {&open_, &pending_, &idle_})
     for (const Record& record : *list) audit_record(record, granularity_, audit);
-  }
+  for (const Record& record : idle_) cached += committed(record);
+  for (const AccessList& list : access_lists_)
+    audit.expect(list.refs == list.links, "I10: an access list's count is off", list.refs);
   for (const Reservation& reservation : reservations_) {
     std::uint64_t end = reservation.base;
     std::uint64_t count = 0;
@@ -155,11 +184,13 @@ std::string ResourceCore::check_invariants() {
       chunk->mark = walk_;
       audit.expect(chunk->size % granularity_ == 0, "I11: a chunk is no whole granule",
                    mapping.base);
+      audit.expect(chunk->refs == chunk->links, "I3: a chunk's count is off", mapping.base);
       if (chunk->charged && chunk->handle) charged += chunk->size;
     }
     audit.expect(reservation.refs == count, "I2: a reservation's count is off", reservation.base);
     audit.expect(count != 0, "I1: a reservation holds nothing and was not freed", reservation.base);
   }
+  audit.expect(cached == cached_, "I15: the cache differs from the idle ranges", cached_);
   audit.expect(cached_ <= options_.cache, "the cache is above its bound", cached_);
   audit.expect(charged == charged_, "I14: the budget differs from the chunks held", charged_);
   return audit.first();

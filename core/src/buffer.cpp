@@ -64,27 +64,29 @@ Result<std::uint64_t> Buffer::shrink(std::uint64_t size) {
 namespace {
 
 // A closed buffer holds on to nothing, its resource included.
-Status ended(const Status& status, detail::ResourceCore*& core, const detail::Record* record) {
+void let_go(detail::ResourceCore*& core, const detail::Record* record) {
   if (!record) std::exchange(core, nullptr)->unref();
-  return status;
 }
 
 }  // namespace
 
 Status Buffer::close() {
   if (!record_) return {};
-  const Status closed = core_->close(record_, nullptr);
-  return ended(closed, core_, record_);
+  Status closed = core_->close(record_, nullptr);
+  let_go(core_, record_);
+  return closed;
 }
 Status Buffer::close(const Stream& stream) {
   if (!record_) return {};
-  const Status closed = core_->close(record_, &stream);
-  return ended(closed, core_, record_);
+  Status closed = core_->close(record_, &stream);
+  let_go(core_, record_);
+  return closed;
 }
 Status Buffer::drop() {
   if (!record_) return {};
-  const Status dropped = core_->drop(record_, true);
-  return ended(dropped, core_, record_);
+  Status dropped = core_->drop(record_, true);
+  let_go(core_, record_);
+  return dropped;
 }
 Status Buffer::used_on(const Stream& stream) {
   if (!record_) return closed_error();
@@ -96,11 +98,10 @@ Result<RangeHolder> Buffer::hold() const {
   return core_->hold(*record_);
 }
 
-Result<std::uint64_t> Buffer::chunk_count() const {
+Result<std::vector<ChunkView>> Buffer::chunks() const {
   if (!record_) return closed_error();
   if (record_->suspended) return detail::make_error(ErrorCode::kSuspended, "resume it first");
-  return core_->chunk_count(*record_);
+  return core_->chunks(*record_);
 }
-ChunkView Buffer::chunk_at(std::uint64_t index) const { return core_->chunk_at(*record_, index); }
 
 }  // namespace granule

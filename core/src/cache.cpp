@@ -40,6 +40,15 @@ bool ResourceCore::cacheable(const Record& record) const {
   return true;
 }
 
+// With mutex_ held: the closed record is idle from here on, if the cache has room for it.
+bool ResourceCore::enlist_closed(Record& record) {
+  if (cached_ + leaving_ > options_.cache - committed(record)) return false;
+  record.size = committed(record);  // all of it is to be had again
+  open_.erase(open_.iterator_to(record));
+  enlist_idle(record);
+  return true;
+}
+
 // Keeps the closed record idle. False if it cannot be: then it is released as without a cache.
 // Room is made first, so that the bound is never passed; another thread may take it meanwhile.
 bool ResourceCore::keep_idle(Record* record) {
@@ -47,16 +56,21 @@ bool ResourceCore::keep_idle(Record* record) {
     {
       const Lock lock(mutex_);
       if (!cacheable(*record)) return false;
-      if (cached_ + leaving_ <= options_.cache - committed(*record)) {
-        record->size = committed(*record);  // all of it is to be had again
-        open_.erase(open_.iterator_to(*record));
-        enlist_idle(*record);
-        return true;
-      }
+      if (enlist_closed(*record)) return true;
     }
     const Result<bool> room = evict_oldest();
     if (!room.ok() || !*room) return false;
   }
+}
+
+// A close for which nothing has to be asked or given back: the record is idle, with the lock taken
+// once. False: it has to go the long way.
+bool ResourceCore::keep_warm(Record& record) {
+  if (options_.cache == 0 || !record.primary.stream.never_captures() || !record.further.empty() ||
+      holds_nothing(record))
+    return false;
+  const Lock lock(mutex_);
+  return (options_.worker || pending_.empty()) && cacheable(record) && enlist_closed(record);
 }
 
 // Gives the oldest idle range back that no capture holds: after waiting for its streams, or, with
@@ -170,44 +184,46 @@ bool ResourceCore::may_use(const Stream& stream) {
   return verdict.ok() && *verdict == CaptureVerdict::kClear;
 }
 
-// A range from the cache for `stream`, or null. It is never used for a stream that captures: the
-// order behind earlier work could not be kept in the graph.
+// A range from the cache as the record of an open buffer for `stream`, or null. It is never used
+// for a stream that captures: the order behind earlier work could not be kept in the graph. Gives a
+// few pending ranges back first. Where nothing has to be asked or ordered, the lock is taken once.
 Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::uint64_t capacity) {
-  std::uint32_t pass = 0;
-  bool asked = false;
-  Record* record = nullptr;
-  for (;;) {
-    bool ordered = false;
-    {
-      const Lock lock(mutex_);
-      if (pass == 0) pass = ++passes_;
-      record = pick_idle(stream, size, capacity, pass);
-      if (!record) return nullptr;
-      enter_transit(*record);
-      ordered = ordered_already(*record, stream);
-    }
-    bool usable_now = asked || may_use(stream);
-    asked = usable_now;
-    Status behind;
-    if (usable_now && !ordered) behind = order_behind(*record, stream);
-    if (usable_now && behind.ok()) {
-      if (!ordered) settle_on(*record, stream);
-      break;
-    }
-    drop_new_markers(*record);
-    const Lock lock(mutex_);
-    record->passed = pass;
-    enlist_idle(*record);
-    leave_transit(record->size);
-    if (!usable_now || behind.error().code != ErrorCode::kCapturing) return nullptr;
+  bool clear = stream.never_captures();
+  Lock lock(mutex_);
+  if (!pending_.empty()) {
+    lock.unlock();
+    reap_on_the_way();
+    lock.lock();
   }
-  record->has_history = true;
-  record->tried_ahead = 0;
-  record->at_work = 0;
-  const Lock lock(mutex_);
-  leave_transit(record->size);
-  set_shown(*record, size);
-  return record;
+  const std::uint32_t pass = ++passes_;
+  while (Record* record = pick_idle(stream, size, capacity, pass)) {
+    const bool ordered = ordered_already(*record, stream);
+    Status behind;
+    if (!clear || !ordered) {
+      enter_transit(*record);
+      lock.unlock();
+      clear = clear || may_use(stream);
+      if (clear && !ordered) behind = order_behind(*record, stream);
+      const bool taken = clear && behind.ok();
+      if (taken && !ordered) settle_on(*record, stream);
+      if (!taken) drop_new_markers(*record);
+      lock.lock();
+      leave_transit(record->size);
+      if (!taken) {
+        record->passed = pass;
+        enlist_idle(*record);
+        if (clear && behind.error().code == ErrorCode::kCapturing) continue;
+        return nullptr;
+      }
+    }
+    record->has_history = true;
+    record->tried_ahead = 0;
+    record->at_work = 0;
+    set_shown(*record, size);
+    enlist_open(*record);
+    return record;
+  }
+  return nullptr;
 }
 
 // The record is ordered behind `stream` alone from here on.

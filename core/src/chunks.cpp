@@ -32,8 +32,8 @@ Status ResourceCore::check_size(std::uint64_t size) const {
   if (size > options_.limit)
     return exhausted(Exhausted::kBudget, size, options_.limit, "more than the resource's limit");
   // A million calls of each kind: minutes, for what a larger chunk does at once.
-  constexpr std::uint64_t kMostChunks = std::uint64_t{1} << 20;
-  if (size / max_chunk_ >= kMostChunks)
+  constexpr int kMostChunksLog2 = 20;
+  if (max_chunk_ <= size >> kMostChunksLog2)
     return make_error(ErrorCode::kInvalidArgument, "max_chunk would make a million chunks of it");
   return {};
 }
@@ -74,19 +74,6 @@ Status ResourceCore::acquire(Chunk& chunk) {
   chunk.exported = false;
   chunk.charged = true;
   return {};
-}
-
-Result<ChunkRef> ResourceCore::create_chunk(const ChunkRequest& request) {
-  Fresh<Chunk> chunk(driver_.runtime());
-  if (!chunk) return host_memory_error(sizeof(Chunk));
-  chunk->size = request.size;
-  chunk->rdma = request.rdma;
-  chunk->refs = 1;
-  if (Status acquired = acquire(*chunk.get()); !acquired) return acquired.error();
-  const Lock lock(mutex_);
-  chunk->access = request.access;
-  ++request.access->refs;
-  return ChunkRef(*this, chunk.release());
 }
 
 void ResourceCore::drop_chunk(Chunk* chunk) noexcept {

@@ -172,22 +172,26 @@ Result<ChainRef> ResourceCore::draft_chunks(ChainRef below, Reservation& reserva
   ChainRef top = std::move(below);
   for (std::uint64_t offset = 0; offset < request.add;) {
     Fresh<Mapping> fresh(driver_.runtime());
-    if (!fresh) return host_memory_error(sizeof(Mapping));
+    Fresh<Chunk> chunk(driver_.runtime());
+    if (!fresh || !chunk) return host_memory_error(sizeof(Mapping) + sizeof(Chunk));
     fresh->reservation = &reservation;
     fresh->base = base + offset;
     fresh->size = std::min(request.add - offset, max_chunk_);
     fresh->used = fresh->end();
     fresh->refs = 1;
+    chunk->size = fresh->size;
+    chunk->access = request.access;
+    chunk->rdma = rdma;
+    chunk->refs = 1;
     {
       const Lock lock(mutex_);
       if (!claim(*fresh.get())) return place_taken(refused);  // another thread was faster
+      ++request.access->refs;
+      fresh->chunk = chunk.release();
       fresh->prev = top.release();
       top = ChainRef(*this, fresh.release());
     }
-    Result<ChunkRef> chunk = create_chunk({top->size, request.access, rdma});
-    if (!chunk) return chunk.error();
-    const Lock lock(mutex_);
-    top->chunk = chunk->release();
+    if (Status acquired = acquire(*top->chunk); !acquired) return acquired.error();
     offset += top->size;
   }
   return top;

@@ -13,6 +13,12 @@ Error suspended_error(const Record& record) {
   return error;
 }
 
+// Only what validate() looks at; setting up its answer costs more than the rest of an alias.
+bool asks_for_properties(const GrowOptions& options) {
+  return options.self_access || options.peer_access || options.peers || options.rdma ||
+         options.handle_type || options.location;
+}
+
 }  // namespace
 
 Status ResourceCore::usable(const Record& record) const {
@@ -82,6 +88,7 @@ ResourceCore::CommittedHold::~CommittedHold() {
 
 // `size` and so many per cent of it; `size` where that wraps.
 std::uint64_t ResourceCore::grown_by(std::uint64_t size, std::uint32_t percent) {
+  if (percent == 0) return size;
   const auto whole = checked_mul(size / 100, percent);
   const auto all = whole ? checked_add(*whole, size % 100 * percent / 100) : std::nullopt;
   return all ? checked_add(size, *all).value_or(size) : size;
@@ -103,6 +110,10 @@ std::uint64_t ResourceCore::commit_target(std::uint64_t have, std::uint64_t size
 Result<ResourceCore::ExtendRequest> ResourceCore::plan_growth(const Record& record,
                                                               std::uint64_t size,
                                                               const GrowOptions& options) {
+  if (asks_for_properties(options)) {
+    const Violations wrong = validate(options, options_, caps_);
+    if (!wrong.empty()) return wrong.errors[0];
+  }
   const auto rounded = checked_round_up(size, granularity_);
   const auto wanted = checked_round_up(options.capacity.value_or(0), granularity_);
   if (!rounded || !wanted)
@@ -129,8 +140,6 @@ Result<GrowResult> ResourceCore::grow(const Record& input, std::uint64_t size,
                                       const GrowOptions& options) {
   if (Status open = usable(input); !open) return open.error();
   const AtWork at_work(*this, input);
-  const Violations wrong = validate(options, options_, caps_);
-  if (!wrong.empty()) return wrong.errors[0];
   Result<ExtendRequest> request = plan_growth(input, size, options);
   if (!request) return request.error();
   const AccessHold hold(*this, request->access);

@@ -76,10 +76,6 @@ Status ResourceCore::map_once(Mapping& mapping, const AccessEntries& entries) {
     take_back_map(mapping);
     return error;
   }
-  {
-    const Lock lock(mutex_);
-    mapping.state = MappingState::kMapped;
-  }
   if (entries.count == 0) return {};  // the driver refuses an empty list
   MemSetAccess access{DevicePtr{mapping.base}, mapping.size, entries};
   status = driver_.vmm(access);
@@ -91,7 +87,7 @@ Status ResourceCore::map_once(Mapping& mapping, const AccessEntries& entries) {
 }
 
 // Maps the chunk at the claimed place with the chunk's access. On failure the mapping is claimed
-// as before, or quarantined.
+// as before, or quarantined, or mapped with too little access.
 Status ResourceCore::map_chunk(Mapping& mapping) {
   AccessEntries entries;
   {
@@ -99,19 +95,19 @@ Status ResourceCore::map_chunk(Mapping& mapping) {
     entries = mapping.chunk->access->entries;
   }
   if (Status mapped = map_once(mapping, entries); !mapped) return mapped;
-  // A grant may have widened the list meanwhile; it has marked what it reached.
   for (;;) {
-    AccessEntries now;
     {
+      // A grant reaches what is mapped before it widens the lists: so either it sees this mapping,
+      // or this sees the wider list.
       const Lock lock(mutex_);
-      now = mapping.chunk->access->entries;
+      mapping.state = MappingState::kMapped;
+      if (mapping.chunk->access->entries == entries) return {};
+      entries = mapping.chunk->access->entries;
     }
-    if (now == entries) return {};
-    MemSetAccess access{DevicePtr{mapping.base}, mapping.size, now};
+    MemSetAccess access{DevicePtr{mapping.base}, mapping.size, entries};
     const DriverStatus status = driver_.vmm(access);
     if (status != DriverStatus::kSuccess)
       return driver_error(status, kind_of<MemSetAccess>, mapping.base);
-    entries = now;
   }
 }
 

@@ -23,7 +23,8 @@ using SetHook = intrusive::set_base_hook<intrusive::link_mode<intrusive::safe_li
 /// only to more.
 struct AccessList : ListHook {
   AccessEntries entries;
-  std::uint32_t refs = 0;
+  std::uint32_t refs = 0;   // chunks, the resource, and operations at work with it
+  std::uint32_t links = 0;  // scratch of the audit
 };
 
 /// Physical memory (the driver's allocation) and our one reference to it.
@@ -34,6 +35,7 @@ struct Chunk {
   std::uint64_t origin = 0;  // the memory's own number in this process
   std::uint32_t refs = 0;    // mappings, and operations at work on it
   std::uint32_t mark = 0;    // last walk that counted it
+  std::uint32_t links = 0;   // scratch of the audit
   bool rdma = false;
   bool imported = false;  // no handle type of its own: not to be exported
   bool exported = false;  // others may hold the same memory
@@ -138,6 +140,11 @@ struct Record : ListHook, SetHook {
 /// Bytes of the whole chain: what is committed, from the record's base on.
 inline std::uint64_t committed(const Record& record) {
   return record.last ? record.last->end() - record.base : 0;
+}
+
+/// Nothing to order a release behind: an empty buffer, or one whose memory was given back already.
+inline bool holds_nothing(const Record& record) {
+  return !record.last || (record.suspended && !record.copying);
 }
 
 using RecordList = intrusive::list<Record>;

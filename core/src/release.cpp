@@ -133,30 +133,25 @@ void ResourceCore::end(Record*& record, bool skipped) noexcept {
   note_given_back();
 }
 
-namespace {
-
-// Nothing to order: an empty buffer, or one whose memory was given back already.
-bool holds_nothing(const Record& record) {
-  return !record.last || (record.suspended && !record.copying);
-}
-
-}  // namespace
-
 Status ResourceCore::close(Record*& record, const Stream* stream) {
   begin_work(*record);
-  const Status closed = close_open(record, stream);
+  Status closed = close_open(record, stream);
   if (record) end_work(*record);
   return closed;
 }
 
 Status ResourceCore::drop(Record*& record, bool may_stay) {
   begin_work(*record);
-  const Status dropped = drop_open(record, may_stay);
+  Status dropped = drop_open(record, may_stay);
   if (record) end_work(*record);
   return dropped;
 }
 
 Status ResourceCore::close_open(Record*& record, const Stream* stream) {
+  if (!stream && keep_warm(*record)) {
+    record = nullptr;
+    return {};
+  }
   reap_on_the_way(kReapsPerClose);
   // The stream named here replaces the buffer's own; kept aside until the close is certain.
   StreamUse named;
@@ -206,6 +201,10 @@ Status ResourceCore::close_open(Record*& record, const Stream* stream) {
 }
 
 Status ResourceCore::drop_open(Record*& record, bool may_stay) {
+  if (keep_warm(*record)) {
+    record = nullptr;
+    return {};
+  }
   reap_on_the_way(kReapsPerClose);
   bool skipped = holds_nothing(*record);
   if (!skipped) {

@@ -65,8 +65,6 @@ Result<ResizeResult> ResourceCore::resize(Record& record, std::uint64_t size,
                                           const GrowOptions& options, bool may_move) {
   if (Status open = usable(record); !open) return open.error();
   const AtWork at_work(*this, record);
-  const Violations wrong = validate(options, options_, caps_);
-  if (!wrong.empty()) return wrong.errors[0];
   Result<ExtendRequest> request = plan_growth(record, size, options);
   if (!request) return request.error();
   const AccessHold hold(*this, request->access);

@@ -197,6 +197,9 @@ Result<Buffer> VirtualMemoryResource::import_buffer(const Stream& stream,
 }
 Properties VirtualMemoryResource::properties() const { return core_->properties(); }
 Statistics VirtualMemoryResource::statistics() const { return core_->statistics(); }
+std::optional<BufferView> VirtualMemoryResource::buffer_at(DevicePtr address) const {
+  return core_->buffer_at(address.value);
+}
 std::string VirtualMemoryResource::check_invariants() const { return core_->check_invariants(); }
 void VirtualMemoryResource::for_each_mapping(
     const std::function<void(const MappingView&)>& visit) const {

@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <granule/resource.hpp>
 
@@ -19,7 +21,6 @@ namespace granule::detail {
 
 class AccessHold;
 class ChainRef;
-class ChunkRef;
 class RecordHold;
 class ReservationRef;
 
@@ -40,13 +41,6 @@ AccessEntries access_entries(const VmmOptions& options);
 // Adds to `entries` what grants gave: the entries by which `now` is wider than `asked`. False if
 // there is no room.
 bool add_granted(AccessEntries& entries, const AccessEntries& now, const AccessEntries& asked);
-
-/// What a chunk that is to be added looks like.
-struct ChunkRequest {
-  std::uint64_t size = 0;
-  AccessList* access = nullptr;  // pinned by the request's maker
-  bool rdma = false;
-};
 
 class ResourceCore {
  public:
@@ -87,6 +81,7 @@ class ResourceCore {
   Status suspend(std::span<Buffer* const> buffers, bool backup);
   Status resume(std::span<Buffer* const> buffers);
   // share.cpp
+  Result<std::vector<ChunkView>> chunks(const Record& record);
   Result<SharedBuffer> export_record(const Record& record);
   Result<Buffer> import_shared(const Stream& stream, const SharedBuffer& shared);
   // audit.cpp
@@ -94,8 +89,7 @@ class ResourceCore {
   std::string check_invariants();
   void for_each_mapping(
       const std::function<void(const VirtualMemoryResource::MappingView&)>& visit);
-  std::uint64_t chunk_count(const Record& record);
-  ChunkView chunk_at(const Record& record, std::uint64_t index);
+  std::optional<BufferView> buffer_at(std::uint64_t address);
 
   Properties properties();
   std::uint64_t granularity() const { return granularity_; }
@@ -103,7 +97,6 @@ class ResourceCore {
  private:
   friend class AccessHold;
   friend class ChainRef;
-  friend class ChunkRef;
   friend class RecordHold;
   friend class ReservationRef;
   using Lock = std::unique_lock<SeamMutex>;
@@ -117,7 +110,6 @@ class ResourceCore {
   Status clear(const Stream& stream, std::uint64_t base, std::uint64_t size);
 
   // chunks.cpp: physical memory behind the budget gate, and its release.
-  Result<ChunkRef> create_chunk(const ChunkRequest& request);
   Status acquire(Chunk& chunk);
   Status charge(std::uint64_t size);
   void uncharge(std::uint64_t size);
@@ -200,6 +192,8 @@ class ResourceCore {
   void park(Record* record, const Error& why) noexcept;
   Status order_release(Record& record, bool* skipped);
   void end(Record*& record, bool skipped) noexcept;
+  void enlist_open(Record& record);
+  Buffer own(Record* record);
   Buffer make_buffer(Record* record);
 
   // resize.cpp
@@ -221,7 +215,9 @@ class ResourceCore {
   void enlist_idle(Record& record);
   void delist_idle(Record& record);
   bool cacheable(const Record& record) const;
+  bool enlist_closed(Record& record);
   bool keep_idle(Record* record);
+  bool keep_warm(Record& record);
   Status evict_to(std::uint64_t keep);
   Result<bool> evict_oldest();
   bool ordered_already(const Record& record, const Stream& stream) const;
@@ -277,7 +273,10 @@ class ResourceCore {
   template <class Visitor>
   static void for_each_in_chain(const Record& record, Visitor&& visit);
 
+  // audit.cpp
+  void count_all_links();
   // share.cpp
+  static Result<std::vector<Mapping*>> mappings_of(const Record& record);
   Chunk* holder_of(std::uint64_t origin);
   std::uint64_t unmet_bytes(const Record& record);
   Result<ChainRef> import_chunk(const SharedBuffer::Chunk& shared, HandleType type,
@@ -402,25 +401,6 @@ class ChainRef {
  private:
   ResourceCore* core_ = nullptr;
   Mapping* last_ = nullptr;
-};
-
-/// A counted hold on a chunk.
-class ChunkRef {
- public:
-  ChunkRef(ResourceCore& core, Chunk* chunk) : core_(&core), chunk_(chunk) {}
-  ChunkRef(ChunkRef&& other) noexcept
-      : core_(other.core_), chunk_(std::exchange(other.chunk_, nullptr)) {}
-  ChunkRef& operator=(ChunkRef&&) = delete;
-  ~ChunkRef() {
-    if (chunk_) core_->drop_chunk(chunk_);
-  }
-  Chunk* get() const { return chunk_; }
-  Chunk* operator->() const { return chunk_; }
-  Chunk* release() { return std::exchange(chunk_, nullptr); }
-
- private:
-  ResourceCore* core_;
-  Chunk* chunk_;
 };
 
 /// A counted hold on a reservation.

@@ -34,19 +34,32 @@ Status SharedBuffer::close() {
 
 namespace detail {
 
-std::uint64_t ResourceCore::chunk_count(const Record& record) {
-  const AtWork at_work(*this, record);
-  std::uint64_t count = 0;
+// In address order: a range is linked from its end. The caller is at work on the record.
+Result<std::vector<Mapping*>> ResourceCore::mappings_of(const Record& record) {
+  std::size_t count = 0;
   for (const Mapping* mapping = record.last; mapping; mapping = mapping->prev) ++count;
-  return count;
+  try {
+    std::vector<Mapping*> all(count);
+    for (Mapping* mapping = record.last; mapping; mapping = mapping->prev) all[--count] = mapping;
+    return all;
+  } catch (const std::bad_alloc&) {
+    return host_memory_error(count * sizeof(Mapping*));
+  }
 }
 
-// A range is linked from its end; callers count in address order.
-ChunkView ResourceCore::chunk_at(const Record& record, std::uint64_t index) {
+Result<std::vector<ChunkView>> ResourceCore::chunks(const Record& record) {
   const AtWork at_work(*this, record);
-  const Mapping* mapping = record.last;
-  for (std::uint64_t i = chunk_count(record); i > index + 1; --i) mapping = mapping->prev;
-  return {DevicePtr{mapping->base}, mapping->size, mapping->chunk->handle};
+  const Result<std::vector<Mapping*>> mappings = mappings_of(record);
+  if (!mappings) return mappings.error();
+  std::vector<ChunkView> views;
+  try {
+    views.reserve(mappings->size());
+  } catch (const std::bad_alloc&) {
+    return host_memory_error(mappings->size() * sizeof(ChunkView));
+  }
+  for (const Mapping* mapping : *mappings)
+    views.push_back({DevicePtr{mapping->base}, mapping->size, mapping->chunk->handle});
+  return views;
 }
 
 Result<SharedBuffer> ResourceCore::export_record(const Record& record) {
@@ -55,15 +68,14 @@ Result<SharedBuffer> ResourceCore::export_record(const Record& record) {
   if (options_.handle_type == HandleType::kNone)
     return make_error(ErrorCode::kUnsupported, "the resource was made without a handle type");
   SharedBuffer shared(driver_.backend(), options_.handle_type);
-  const std::uint64_t count = chunk_count(record);
+  const Result<std::vector<Mapping*>> mappings = mappings_of(record);
+  if (!mappings) return mappings.error();
   try {
-    shared.reserve(count);
+    shared.reserve(mappings->size());
   } catch (const std::bad_alloc&) {
-    return host_memory_error(count * sizeof(SharedBuffer::Chunk));
+    return host_memory_error(mappings->size() * sizeof(SharedBuffer::Chunk));
   }
-  for (std::uint64_t i = 0; i < count; ++i) {
-    Mapping* mapping = record.last;
-    for (std::uint64_t up = count; up > i + 1; --up) mapping = mapping->prev;
+  for (Mapping* mapping : *mappings) {
     if (mapping->chunk->imported)
       return make_error(ErrorCode::kUnsupported, "imported memory cannot be exported again");
     MemExportToShareableHandle call{mapping->chunk->handle, options_.handle_type, 0, {}};

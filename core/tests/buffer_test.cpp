@@ -198,6 +198,56 @@ TEST_F(BufferTest, SlackGrowsByAShareOfWhatIsThere) {
   EXPECT_EQ(r.statistics().live, 15 * kG);
 }
 
+TEST_F(BufferTest, AnAddressLeadsToTheLargestBufferThatShowsIt) {
+  VirtualMemoryResource r = resource();
+  EXPECT_FALSE(r.buffer_at({}).has_value());
+  Buffer a = r.allocate(stream, 2 * kG, {.capacity = 8 * kG}).value();
+  const std::uint64_t base = a.ptr().value;
+  Buffer grown = a.grow(3 * kG).value().buffer;
+  ASSERT_EQ(grown.ptr(), a.ptr());
+  Buffer other = r.allocate(stream, kG).value();
+  for (const std::uint64_t at : {base, base + 2 * kG - 1, base + 2 * kG, base + 3 * kG - 1}) {
+    const std::optional<BufferView> view = r.buffer_at({at});
+    ASSERT_TRUE(view.has_value()) << at - base;
+    EXPECT_EQ(view->ptr.value, base);
+    EXPECT_EQ(view->size, 3 * kG);
+    EXPECT_EQ(view->chunk.base.value, at < base + 2 * kG ? base : base + 2 * kG);
+    EXPECT_EQ(view->chunk.size, at < base + 2 * kG ? 2 * kG : kG);
+    EXPECT_TRUE(view->chunk.handle.value);
+  }
+  EXPECT_FALSE(r.buffer_at({base + 3 * kG}).has_value()) << "reserved, shown by nobody";
+  EXPECT_FALSE(r.buffer_at({base - 1}).has_value());
+  EXPECT_EQ(r.buffer_at(other.ptr())->size, kG);
+  ASSERT_TRUE(grown.close().ok());
+  EXPECT_EQ(r.buffer_at({base})->size, 2 * kG);
+  EXPECT_FALSE(r.buffer_at({base + 2 * kG}).has_value());
+  Buffer* const set[] = {&a};
+  ASSERT_TRUE(r.suspend(set, false).ok());
+  EXPECT_FALSE(r.buffer_at({base})->chunk.handle.value);
+  ASSERT_TRUE(a.close().ok());
+  EXPECT_FALSE(r.buffer_at({base}).has_value());
+}
+
+TEST_F(BufferTest, ChunksComeInAddressOrder) {
+  Buffer a = resource().allocate(stream, kG).value();
+  for (std::uint64_t size = 2; size < 6; ++size) ASSERT_TRUE(a.resize(size * kG).ok());
+  std::uint64_t end = a.ptr().value;
+  const std::vector<ChunkView> chunks = a.chunks().value();
+  ASSERT_EQ(chunks.size(), 5u);
+  for (const ChunkView& chunk : chunks) {
+    EXPECT_EQ(chunk.base.value, end);
+    end += chunk.size;
+  }
+  EXPECT_EQ(end, a.ptr().value + a.size());
+  std::size_t visited = 0;
+  ASSERT_TRUE(a.for_each_chunk([&](const ChunkView& chunk) {
+                 EXPECT_EQ(chunk.handle, chunks[visited++].handle);
+               }).ok());
+  EXPECT_EQ(visited, chunks.size());
+  ASSERT_TRUE(a.close().ok());
+  EXPECT_EQ(a.chunks().error().code, ErrorCode::kClosed);
+}
+
 TEST_F(BufferTest, AdaptorHasTheShapeOfOtherMemoryResources) {
   CollectingSink sink;
   MemoryResourceAdaptor adaptor(resource(), sink);
@@ -207,7 +257,7 @@ TEST_F(BufferTest, AdaptorHasTheShapeOfOtherMemoryResources) {
   adaptor.deallocate(stream, a, 1000);
   EXPECT_EQ(adaptor.resource().statistics().live, 0u);
   EXPECT_EQ(adaptor.allocate(stream, 0), nullptr);
-  adaptor.deallocate(stream, nullptr, 0);
+  adaptor.deallocate(stream, nullptr, 0, 256);
   EXPECT_EQ(sink.reports, 0);
   adaptor.deallocate(stream, a, 1000);
   EXPECT_EQ(sink.reports, 1) << "given back twice";

@@ -41,8 +41,10 @@ class MemoryResourceAdaptor {
     return reinterpret_cast<void*>(at);  // NOLINT: device addresses travel as pointers here
   }
 
-  /// Gives the block back in the order of `stream`. Null is a no-op. Failures go to the sink.
-  void deallocate(const Stream& stream, void* ptr, std::size_t bytes) noexcept {
+  /// Gives the block back in the order of `stream`. Null is a no-op. Failures go to the sink, with
+  /// `bytes`. The alignment is only there for the shape: the buffer is found by its address.
+  void deallocate(const Stream& stream, void* ptr, std::size_t bytes,
+                  std::size_t /*alignment*/ = 256) noexcept {
     if (ptr == nullptr) return;
     const auto at = reinterpret_cast<std::uint64_t>(ptr);  // NOLINT: as above
     Buffer buffer;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include <granule/backend_api/export.hpp>
 #include <granule/backend_api/result.hpp>
@@ -112,12 +113,15 @@ class GRANULE_EXPORT Buffer {
   /// One more holder of the range. Errors: closed, suspended, out_of_memory (host).
   Result<RangeHolder> hold() const;
 
-  /// Calls visit(ChunkView) for each chunk in address order. Errors: closed, suspended.
+  /// All chunks in address order, those committed ahead of the size too.
+  /// Errors: closed, suspended, out_of_memory (host).
+  Result<std::vector<ChunkView>> chunks() const;
+  /// Calls visit(ChunkView) for each of them. Errors: as chunks.
   template <class Visitor>
   Status for_each_chunk(Visitor&& visit) const {
-    Result<std::uint64_t> count = chunk_count();
-    if (!count) return count.status();
-    for (std::uint64_t i = 0; i < *count; ++i) visit(chunk_at(i));
+    const Result<std::vector<ChunkView>> all = chunks();
+    if (!all) return all.status();
+    for (const ChunkView& chunk : *all) visit(chunk);
     return {};
   }
 
@@ -126,8 +130,6 @@ class GRANULE_EXPORT Buffer {
   friend class VirtualMemoryResource;
   friend class RangeHolder;
   Buffer(detail::ResourceCore* core, detail::Record* record) : core_(core), record_(record) {}
-  Result<std::uint64_t> chunk_count() const;
-  ChunkView chunk_at(std::uint64_t index) const;
 
   detail::ResourceCore* core_ = nullptr;  // counted
   detail::Record* record_ = nullptr;      // owned; null: closed

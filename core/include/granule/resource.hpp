@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -58,6 +59,13 @@ struct Properties {
 struct CollectResult {
   std::uint64_t ranges = 0;   // given back
   std::uint64_t pending = 0;  // still waiting for work or for the end of a capture
+};
+
+/// Where an address lies.
+struct BufferView {
+  DevicePtr ptr;           // of the buffer
+  std::uint64_t size = 0;  // bytes that it shows
+  ChunkView chunk;         // the one with the address; its handle is null while suspended
 };
 
 /// Makes and grows buffers. A cheap, copyable handle on shared state that lives until the last
@@ -122,10 +130,14 @@ class GRANULE_EXPORT VirtualMemoryResource {
 
   /// True if the open buffer was made by this resource.
   bool owns(const Buffer& buffer) const { return buffer.core_ == core_ && !buffer.is_closed(); }
+  /// The open buffer or holder that shows the byte at `address`; of several that share it, the
+  /// largest. Takes time in proportion to the open buffers. None: nobody shows that byte.
+  std::optional<BufferView> buffer_at(DevicePtr address) const;
   Properties properties() const;
   Statistics statistics() const;
-  /// Walks everything and compares: structure, counts, sums (I1 to I4, I10, I11, I14, I15). Returns
-  /// the first broken invariant in words, or an empty string. Only at a quiet moment.
+  /// Walks everything and compares: structure, counts, sums (I1 to I4, I10, I11, I14, I15, as far
+  /// as they show without asking the driver). Returns the first broken invariant in words, or an
+  /// empty string. Only at a quiet moment.
   std::string check_invariants() const;
   /// Calls visit(range, state) for every reservation and mapping, for pictures and ledgers.
   struct MappingView {

@@ -19,14 +19,28 @@ function(plant file from to)
   set(text_${file} "${text}" PARENT_SCOPE)
 endfunction()
 
-# 1: an idle range is taken off the list after the lock was given back.
+# 1: an idle range is taken off the list after the lock was given back. Who comes second gets a
+# record of its own for the same range, so that lists and counts stay whole.
 plant(cache "if (best) delist_idle(*best);" "if (best && RACE != 1) delist_idle(*best);")
-plant(cache "    bool usable_now = asked"
+plant(cache "    const bool ordered = ordered_already(*record, stream);
+    Status behind;"
       "    if (RACE == 1) {
-      const Lock again(mutex_);
-      if (static_cast<ListHook*>(record)->is_linked()) delist_idle(*record);
+      lock.unlock();
+      lock.lock();
+      if (static_cast<SetHook*>(record)->is_linked()) {
+        delist_idle(*record);
+      } else {
+        Record* const twin = make<Record>(driver_.runtime());
+        twin->primary.stream = record->primary.stream;
+        twin->base = record->base;
+        twin->size = record->size;
+        twin->last = record->last;
+        ++twin->last->refs;
+        record = twin;
+      }
     }
-    bool usable_now = asked")
+    const bool ordered = ordered_already(*record, stream);
+    Status behind;")
 # 2: the budget is read under the lock and written under another.
 plant(chunks "  const Lock lock(mutex_);
   const std::uint64_t room" "  Lock lock(mutex_);
@@ -82,7 +96,14 @@ plant(pending "while (in_transit_ != 0)" "while (RACE != 10 && in_transit_ != 0)
 plant(cache "bool ResourceCore::keep_idle(Record* record) {"
       "bool ResourceCore::keep_idle(Record* record) {
   bool made_room = false;")
-plant(cache "if (cached_ + leaving_ <= " "if ((RACE == 11 && made_room) || cached_ + leaving_ <= ")
+plant(cache "      if (enlist_closed(*record)) return true;"
+      "      if (RACE == 11 && made_room) {
+        record->size = committed(*record);
+        open_.erase(open_.iterator_to(*record));
+        enlist_idle(*record);
+        return true;
+      }
+      if (enlist_closed(*record)) return true;")
 plant(cache "if (!room.ok() || !*room) return false;"
       "if (!room.ok() || !*room) return false;
     made_room = true;")
