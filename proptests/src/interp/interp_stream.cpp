@@ -150,6 +150,7 @@ Reply do_stream_destroy(World& world, const Statement& s) {
   if (!found) return no_stream_in_stream(s);
   StreamObject stream = *found;
   if (stream.kind != StreamKind::kCreated) return Reply::skipped("a default stream stays");
+  found->announced = true;
   const Reply told = announce(world, stream);
   if (!told.success()) return told;
   // What a capture is destroyed with never runs; a marker of the work before it was set when it

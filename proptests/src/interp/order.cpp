@@ -129,7 +129,7 @@ void remember_release(World& world, ResourceObject& resource,
 
 DriverStatus order_before_release(World& world, const std::vector<Segment>& segments,
                                   const StreamObject& stream, Lane lane) {
-  const bool gone = stream.lane != lane;
+  const bool gone = stream.lane != lane || stream.announced;
   // A capturing stream takes no waits of ours: the release is parked, and the host has to wait.
   const bool on_host = gone || world.is_capturing(stream.lane);
   DriverStatus status = DriverStatus::kSuccess;

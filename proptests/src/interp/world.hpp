@@ -39,6 +39,8 @@ struct StreamObject {
   std::int32_t device = 0;
   Lane lane = kHostLane;
   std::optional<Stream> bound;
+  /// Resources were told that it goes, and then it stayed: they look at none of its later work.
+  bool announced = false;
 };
 
 /// An event, made by `record` or by cuEventCreate.
