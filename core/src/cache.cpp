@@ -196,7 +196,9 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
     lock.lock();
   }
   const std::uint32_t pass = ++passes_;
-  while (Record* record = pick_idle(stream, size, capacity, pass)) {
+  for (;;) {
+    Record* const record = pick_idle(stream, size, capacity, pass);
+    if (!record) return nullptr;
     const bool ordered = ordered_already(*record, stream);
     Status behind;
     if (!clear || !ordered) {
@@ -223,7 +225,6 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
     enlist_open(*record);
     return record;
   }
-  return nullptr;
 }
 
 // The record is ordered behind `stream` alone from here on.

@@ -22,9 +22,11 @@ endfunction()
 # 1: an idle range is taken off the list after the lock was given back. Who comes second gets a
 # record of its own for the same range, so that lists and counts stay whole.
 plant(cache "if (best) delist_idle(*best);" "if (best && RACE != 1) delist_idle(*best);")
-plant(cache "    const bool ordered = ordered_already(*record, stream);
-    Status behind;"
-      "    if (RACE == 1) {
+plant(cache "    Record* const record = pick_idle(stream, size, capacity, pass);
+    if (!record) return nullptr;"
+      "    Record* record = pick_idle(stream, size, capacity, pass);
+    if (!record) return nullptr;
+    if (RACE == 1) {
       lock.unlock();
       lock.lock();
       if (static_cast<SetHook*>(record)->is_linked()) {
@@ -38,9 +40,7 @@ plant(cache "    const bool ordered = ordered_already(*record, stream);
         ++twin->last->refs;
         record = twin;
       }
-    }
-    const bool ordered = ordered_already(*record, stream);
-    Status behind;")
+    }")
 # 2: the budget is read under the lock and written under another.
 plant(chunks "  const Lock lock(mutex_);
   const std::uint64_t room" "  Lock lock(mutex_);
