@@ -77,7 +77,8 @@ class Follower final : public Backend {
     look_ = std::move(look);
     look_at_streams_ = streams;
   }
-  /// What was seen around a pool allocation that was answered, and before a stream is destroyed.
+  /// What was seen around a pool allocation that was answered, and before a stream or a pool is
+  /// destroyed.
   struct Look {
     std::vector<StreamHandle> done;  // the device's, before it
     std::optional<std::uint64_t> reserved;
@@ -86,6 +87,11 @@ class Follower final : public Backend {
 
   /// Compares the free memory of a device, as its driver says, with the oracle's.
   void compare_free(std::int32_t device, std::uint64_t free);
+  /// Is it as the oracle says?
+  bool agrees_on_free(std::int32_t device, std::uint64_t free);
+  /// Asks the device how far its streams have come, where that is not known. True if any is done:
+  /// free memory may then be another.
+  bool look_for_progress();
   /// A harness that finds a difference of its own.
   void report(const Divergence& divergence);
   std::vector<Divergence> take_divergences();
@@ -145,6 +151,8 @@ class Follower final : public Backend {
   bool is_held_up(const Call& call);
   bool may_be_short(const Call& call) const;
   void look_at_streams(const Call& call, model::ThreadId thread);
+  void ask_streams(model::ThreadId thread);
+  std::uint64_t wanted_free(std::int32_t device);
   void look_at_pool(const Call& device, bool unsettled);
   std::uint64_t oracle_reserved(model::ThreadId thread);
   Call without_own_memory(const Call& device, model::ThreadId thread);

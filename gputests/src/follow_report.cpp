@@ -59,14 +59,22 @@ void Follower::report(const Divergence& divergence) {
   if (divergences_.size() < kMost) divergences_.push_back(divergence);
 }
 
+std::uint64_t Follower::wanted_free(std::int32_t device) {
+  return error_.free_bytes(oracle_, device) +
+         static_cast<std::uint64_t>(own_memory_.empty() ? 0 : own_memory_[device]);
+}
+
+bool Follower::agrees_on_free(std::int32_t device, std::uint64_t free) {
+  const std::lock_guard lock(mutex_);
+  return wanted_free(device) == free;
+}
+
 void Follower::compare_free(std::int32_t device, std::uint64_t free) {
   const std::lock_guard lock(mutex_);
   const bool other = other_calls_;
   const bool last = static_cast<std::size_t>(device) + 1 == oracle_.config().devices.size();
   if (last) other_calls_ = false;  // all devices have been asked
-  const std::uint64_t wanted =
-      error_.free_bytes(oracle_, device) +
-      static_cast<std::uint64_t>(own_memory_.empty() ? 0 : own_memory_[device]);
+  const std::uint64_t wanted = wanted_free(device);
   if (wanted == free || any_) return;
   const auto moved = static_cast<std::int64_t>(free - wanted);
   if (own_memory_moves_ && other && moved < static_cast<std::int64_t>(kOwnMemorySlack) &&

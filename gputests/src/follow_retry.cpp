@@ -11,7 +11,7 @@ namespace granule::gpu {
 
 bool shows_frees(const Call& call) {
   return is_pool_allocation(call) || std::holds_alternative<StreamDestroy>(call) ||
-         std::holds_alternative<CloseGate>(call);
+         std::holds_alternative<MemPoolDestroy>(call) || std::holds_alternative<CloseGate>(call);
 }
 
 bool is_pool_allocation(const Call& call) {
@@ -43,8 +43,19 @@ std::uint64_t Follower::oracle_pool(const Call& call, model::ThreadId thread) {
 // pool's size behind the call shows whether that was all.
 void Follower::look_at_streams(const Call& call, model::ThreadId thread) {
   done_.clear();
-  if (!look_at_streams_ || captures_ != 0 || !shows_frees(call)) return;
-  if (oracle_.pending_work() == 0) return;
+  if (shows_frees(call)) ask_streams(thread);
+}
+
+// A pool that was destroyed behind frees gives its memory back when they have run, with no call.
+bool Follower::look_for_progress() {
+  const std::lock_guard lock(mutex_);
+  done_.clear();
+  ask_streams(thread_);
+  return !done_.empty();
+}
+
+void Follower::ask_streams(model::ThreadId thread) {
+  if (!look_at_streams_ || captures_ != 0 || oracle_.pending_work() == 0) return;
   const OriginScope scope(CallOrigin::kHarness);
   const auto look = [&](StreamHandle stream) {
     Call query = StreamQuery{stream};

@@ -107,15 +107,23 @@ void FollowingMachine::keep_primaries() {
 void FollowingMachine::compare_free() {
   for (std::size_t i = 0; i < primaries_.size(); ++i) {
     if (!primaries_[i]) continue;
-    CtxPushCurrent push{primaries_[i]};
-    if (device_.run(push) != DriverStatus::kSuccess) continue;
-    MemGetInfo info;
-    const DriverStatus status = device_.run(info);
-    CtxPopCurrent pop;
-    device_.run(pop);
-    if (status == DriverStatus::kSuccess)
-      follower_.compare_free(static_cast<std::int32_t>(i), info.free);
+    const auto device = static_cast<std::int32_t>(i);
+    std::optional<std::uint64_t> free = device_free(primaries_[i]);
+    if (free && !follower_.agrees_on_free(device, *free) && follower_.look_for_progress())
+      free = device_free(primaries_[i]);
+    if (free) follower_.compare_free(device, *free);
   }
+}
+
+std::optional<std::uint64_t> FollowingMachine::device_free(ContextHandle context) {
+  CtxPushCurrent push{context};
+  if (device_.run(push) != DriverStatus::kSuccess) return std::nullopt;
+  MemGetInfo info;
+  const DriverStatus status = device_.run(info);
+  CtxPopCurrent pop;
+  device_.run(pop);
+  if (status != DriverStatus::kSuccess) return std::nullopt;
+  return info.free;
 }
 
 std::optional<prop::MachineFinding> FollowingMachine::after_statement() {

@@ -56,6 +56,7 @@ class FollowingMachine final : public prop::Machine {
  private:
   void keep_primaries();
   void compare_free();
+  std::optional<std::uint64_t> device_free(ContextHandle context);
   std::optional<std::uint64_t> look_at_pool(const Call& allocation);
 
   Options options_;

@@ -59,7 +59,8 @@ void expect_no_divergence(const char* folder) {
   EXPECT_GT(ran, 50u);
 }
 
-TEST(Follower, AgreesOverTheCorpus) { expect_no_divergence(GRANULE_PROGRAMS); }
+TEST(Follower, AgreesOverThePrograms) { expect_no_divergence(GRANULE_PROGRAMS); }
+TEST(Follower, AgreesOverTheCorpus) { expect_no_divergence(GRANULE_CORPUS); }
 TEST(Follower, AgreesOverTheConformancePrograms) { expect_no_divergence(GRANULE_CONFORMANCE); }
 
 TEST(Follower, TakesOverPlacesAndHandles) {

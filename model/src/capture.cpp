@@ -168,7 +168,11 @@ DriverStatus run_call(State& state, ThreadId thread, StreamEndCapture& call) {
   const std::uint64_t number = state.streams[stream.number].capture;
   if (number == 0) return DriverStatus::kIllegalState;
   const Capture& capture = state.captures.at(number);
-  if (capture.origin != stream.number) return DriverStatus::kStreamCaptureUnmatched;
+  if (capture.origin != stream.number) {
+    // Measured where the joined stream has work of its own: the origin's end then says INVALIDATED.
+    kill_capture(state, number);
+    return DriverStatus::kStreamCaptureUnmatched;
+  }
   if (capture.mode != CaptureMode::kRelaxed && capture.thread != thread.value) {
     return DriverStatus::kStreamCaptureWrongThread;
   }

@@ -1,7 +1,7 @@
 """Mutation score of the core: runs the quick suite once for each mutant, and says which survive.
 
     cmake --preset mutation && cmake --build --preset mutation --target granule core_tests
-    proptests/mutation/run.py [--jobs 2] [--every N] [--file grow.cpp] [--again] [--report]
+    python3 proptests/mutation/run.py [--jobs 2] [--every N] [--file grow.cpp] [--again] [--report]
 
 The suite (SUITE below) is ordered from cheap and strong to dear; it ends at the first command that
 fails, crashes or hangs: the mutant is killed. Results are added to mutation.jsonl in the build
