@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -115,7 +114,7 @@ Session& Session::get() {
   return *session;
 }
 
-Session::Session() : options_(chosen_options()), pid_(static_cast<int>(getpid())) {
+Session::Session() : options_(chosen_options()) {
   for (const std::string& error : options_.errors)
     std::fprintf(stderr, "granule sim: not understood: %s\n", error.c_str());
   std::string why;
@@ -133,7 +132,6 @@ Session::Session() : options_(chosen_options()), pid_(static_cast<int>(getpid())
     std::fprintf(stderr, "granule sim: %s cannot be written\n", options_.record.c_str());
 }
 
-bool Session::in_own_process() const noexcept { return static_cast<int>(getpid()) == pid_; }
 bool Session::initialized() const noexcept {
   return initialized_.load(std::memory_order_relaxed) && in_own_process();
 }

@@ -16,6 +16,7 @@
 #include "driver.hpp"
 #include "ledger.hpp"
 #include "options.hpp"
+#include "own_process.hpp"
 #include "profile.hpp"
 #include "sites.hpp"
 
@@ -68,7 +69,7 @@ class Session {
   };
   Books books(std::uint64_t leaks_after = 0) const;
   const Sites& sites() const { return sites_; }
-  bool in_own_process() const noexcept;
+  bool in_own_process() const noexcept { return process_.holds(); }
 
   // For programs that test themselves (granule_sim.h).
   bool add_fault(const std::string& text);
@@ -87,7 +88,7 @@ class Session {
   std::uint64_t current_context();
 
   Options options_;
-  int pid_ = 0;
+  OwnProcess process_;
   std::atomic<bool> initialized_{false};
   std::unique_ptr<Driver> driver_;
   std::unique_ptr<Backend> witness_;  // notes what reaches the driver

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -103,6 +104,18 @@ TEST_F(Entry, ThreadsHaveTheirOwnCurrentContexts) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(granule_sim_findings(before), 0u);
+}
+
+TEST_F(Entry, AForkedChildIsNotInitialized) {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  const pid_t child = fork();
+  if (child == 0) _exit(cu().cuMemGetInfo(&free, &total));
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 3) << "CUDA_ERROR_NOT_INITIALIZED";
+  EXPECT_EQ(cu().cuMemGetInfo(&free, &total), 0) << "the parent goes on";
 }
 
 TEST_F(Entry, SelfCheckNamesWhatIsLeftAndForgetsIt) {

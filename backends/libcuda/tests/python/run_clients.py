@@ -1,5 +1,5 @@
-"""Runs released cuda-core, unchanged, on the simulated driver: the defects that this release is
-known for must be found and named, and what is right must be clean.
+"""Runs released cuda-core and numba-cuda, unchanged, on the simulated driver: the defects that this
+release of cuda-core is known for must be found and named, and what is right must be clean.
 
 Usage: run_clients.py GRANULE WORK. Installs pinned packages into WORK/venv; exits with 77, which
 ctest shows as skipped, if the package index cannot be reached.
@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 import sys
 
-PACKAGES = ["cuda-core==1.2.0", "cuda-bindings==13.0.3", "pytest==8.4.2"]
+PACKAGES = ["cuda-core==1.2.0", "cuda-bindings==13.0.3", "numba-cuda==0.30.4", "pytest==8.4.2"]
 HERE = pathlib.Path(__file__).parent
 
 # Script, exit code, ids of findings that must be there.
@@ -23,6 +23,7 @@ CASES = [
     ("close_under_kernel.py", 42, ["misuse.unmap_under_work@close_under_kernel.py:19",
                                    "leak.handle@close_under_kernel.py:17"]),
     ("right.py", 0, []),
+    ("numba_arrays.py", 0, []),
 ]
 
 
