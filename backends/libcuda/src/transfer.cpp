@@ -32,56 +32,44 @@ abi::Result not_memory(const char* name, std::uint64_t address) {
   return kBadValue;
 }
 
-abi::Result host_to_device(std::uint64_t dst, const void* src, std::uint64_t size, Order order) {
-  HostSource source;
-  source.data = src;
-  source.uniform = false;
+/// The same call on a stream or on none; `describe` sets what both have.
+template <class OnNone, class OnStream, class Describe>
+abi::Result submit_ordered(Order order, Describe&& describe) {
   if (!order) {
-    MemcpyHtoD call;
-    call.dst = {dst};
-    call.src = source;
-    call.size = size;
+    OnNone call;
+    describe(call);
     return submit(call);
   }
-  MemcpyHtoDAsync call;
-  call.dst = {dst};
-  call.src = source;
-  call.size = size;
+  OnStream call;
+  describe(call);
   call.stream = *order;
   return submit(call);
 }
 
+abi::Result host_to_device(std::uint64_t dst, const void* src, std::uint64_t size, Order order) {
+  return submit_ordered<MemcpyHtoD, MemcpyHtoDAsync>(order, [&](auto& call) {
+    call.dst = {dst};
+    call.src.data = src;
+    call.src.uniform = false;
+    call.size = size;
+  });
+}
+
 abi::Result device_to_host(void* dst, std::uint64_t src, std::uint64_t size, Order order) {
-  if (!order) {
-    MemcpyDtoH call;
+  return submit_ordered<MemcpyDtoH, MemcpyDtoHAsync>(order, [&](auto& call) {
     call.dst = dst;
     call.src = {src};
     call.size = size;
-    return submit(call);
-  }
-  MemcpyDtoHAsync call;
-  call.dst = dst;
-  call.src = {src};
-  call.size = size;
-  call.stream = *order;
-  return submit(call);
+  });
 }
 
 abi::Result device_to_device(std::uint64_t dst, std::uint64_t src, std::uint64_t size,
                              Order order) {
-  if (!order) {
-    MemcpyDtoD call;
+  return submit_ordered<MemcpyDtoD, MemcpyDtoDAsync>(order, [&](auto& call) {
     call.dst = {dst};
     call.src = {src};
     call.size = size;
-    return submit(call);
-  }
-  MemcpyDtoDAsync call;
-  call.dst = {dst};
-  call.src = {src};
-  call.size = size;
-  call.stream = *order;
-  return submit(call);
+  });
 }
 
 /// Host to host: when all work before it on the stream is done.
@@ -131,34 +119,13 @@ abi::Result copy_once(const char* name, End dst, End src, std::uint64_t size, Or
 
 abi::Result fill_part(abi::DevicePtr ptr, std::uint32_t value, unsigned width, std::uint64_t bytes,
                       Order order) {
-  if (width == 1) {
-    if (!order) {
-      MemsetD8 call;
-      call.ptr = {ptr};
-      call.value = static_cast<std::uint8_t>(value);
-      call.size = bytes;
-      return submit(call);
-    }
-    MemsetD8Async call;
+  const auto describe = [&](auto& call) {
     call.ptr = {ptr};
-    call.value = static_cast<std::uint8_t>(value);
+    call.value = static_cast<decltype(call.value)>(value);
     call.size = bytes;
-    call.stream = *order;
-    return submit(call);
-  }
-  if (!order) {
-    MemsetD32 call;
-    call.ptr = {ptr};
-    call.value = value;
-    call.size = bytes;
-    return submit(call);
-  }
-  MemsetD32Async call;
-  call.ptr = {ptr};
-  call.value = value;
-  call.size = bytes;
-  call.stream = *order;
-  return submit(call);
+  };
+  return width == 1 ? submit_ordered<MemsetD8, MemsetD8Async>(order, describe)
+                    : submit_ordered<MemsetD32, MemsetD32Async>(order, describe);
 }
 
 /// 16-bit elements: words of two, and single ones where they do not fit.
