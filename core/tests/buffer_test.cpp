@@ -218,6 +218,9 @@ TEST_F(BufferTest, AnAddressLeadsToTheLargestBufferThatShowsIt) {
   EXPECT_FALSE(r.buffer_at({base + 3 * kG}).has_value()) << "reserved, shown by nobody";
   EXPECT_FALSE(r.buffer_at({base - 1}).has_value());
   EXPECT_EQ(r.buffer_at(other.ptr())->size, kG);
+  Buffer small = a.grow(2 * kG).value().buffer;  // behind the larger one in the list
+  EXPECT_EQ(r.buffer_at({base})->size, 3 * kG);
+  ASSERT_TRUE(small.close().ok());
   ASSERT_TRUE(grown.close().ok());
   EXPECT_EQ(r.buffer_at({base})->size, 2 * kG);
   EXPECT_FALSE(r.buffer_at({base + 2 * kG}).has_value());

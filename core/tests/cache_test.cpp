@@ -64,6 +64,52 @@ TEST_F(CacheTest, MemoryWithAccessOfItsOwnOrTooMuchOfItIsNotKept) {
   EXPECT_EQ(r.statistics().cached, 8 * kG) << "as much as the bound";
 }
 
+// A stream that never captures takes the short ways through the cache: by the same rules.
+TEST_F(CacheTest, OnAQuietStreamTheSameMayBeKept) {
+  const Stream quiet = Stream::bind(driver, StreamHandle{0x7A}, {.never_captures = true}).value();
+  auto r = resource();
+  Buffer a = r.allocate(quiet, kG).value();
+  Buffer alias = a.grow(kG).value().buffer;
+  EXPECT_TRUE(alias.close().ok());
+  EXPECT_EQ(r.statistics().cached, 0u) << "the same mapping";
+  Buffer* const set[] = {&a};
+  ASSERT_TRUE(r.suspend(set, false).ok());
+  EXPECT_TRUE(a.close().ok());
+  EXPECT_EQ(r.statistics().cached, 0u) << "it holds nothing";
+  Buffer empty = r.allocate(quiet, 0).value();
+  EXPECT_TRUE(empty.close().ok());
+  EXPECT_EQ(r.check_invariants(), "");
+  Buffer b = r.allocate(quiet, 2 * kG).value();
+  ASSERT_TRUE(b.used_on(other).ok());
+  EXPECT_EQ(calls_of([&] { EXPECT_TRUE(b.close().ok()); }), "StreamIsCapturing") << "of the other";
+  EXPECT_EQ(r.statistics().cached, 2 * kG);
+  Buffer whole = r.allocate(third, 8 * kG).value();  // all that the cache may hold
+  EXPECT_TRUE(whole.close().ok());
+  EXPECT_EQ(r.statistics().cached, 8 * kG);
+}
+
+TEST_F(CacheTest, AQuietStreamIsOrderedBehindAnother) {
+  const Stream quiet = Stream::bind(driver, StreamHandle{0x7A}, {.never_captures = true}).value();
+  const Stream still = Stream::bind(driver, StreamHandle{0x7B}, {.never_captures = true}).value();
+  auto r = resource();
+  Buffer a = r.allocate(quiet, kG).value();
+  const DevicePtr place = a.ptr();
+  EXPECT_EQ(calls_of([&] { EXPECT_TRUE(a.close().ok()); }), "");
+  Buffer b;
+  EXPECT_EQ(calls_of([&] { b = r.allocate(quiet, kG).value(); }), "") << "its own stream";
+  EXPECT_EQ(b.ptr(), place);
+  EXPECT_EQ(calls_of([&] { EXPECT_TRUE(b.close().ok()); }), "");
+  Buffer c;
+  const std::string calls = calls_of([&] { c = r.allocate(still, kG).value(); });
+  EXPECT_EQ(c.ptr(), place);
+  EXPECT_NE(calls.find("EventRecord"), std::string::npos) << calls;
+  EXPECT_NE(calls.find("StreamWaitEvent"), std::string::npos) << calls;
+  // Closed on a stream of its own: whoever comes next is ordered behind that one.
+  EXPECT_TRUE(c.close(quiet).ok());
+  const std::string again = calls_of([&] { c = r.allocate(still, kG).value(); });
+  EXPECT_NE(again.find("StreamWaitEvent"), std::string::npos) << again;
+}
+
 TEST_F(CacheTest, TrimKeepsTheYoungest) {
   auto r = resource();
   Buffer a = r.allocate(stream, kG).value();

@@ -230,9 +230,9 @@ void Session::save(const std::string& suite, const Job& job, const Outcome& outc
                     outcome.message + "\n" + profile_.gpu + ", driver " + profile_.driver)
       << text;
   if (out)
-    std::printf("  saved:     %s\n  reproduce: granule replay --backend %s%s %s\n", path.c_str(),
+    std::printf("  saved:     %s\n  reproduce: granule replay --backend %s%s%s %s\n", path.c_str(),
                 options_.cuda ? "cuda" : "second-model", options_.replay_flags.c_str(),
-                path.c_str());
+                job.options.promise_no_captures ? " --promise-no-captures" : "", path.c_str());
 }
 
 void Session::close() {

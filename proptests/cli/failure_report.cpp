@@ -26,6 +26,7 @@ std::string flags_of(const prop::RunOptions& options, const std::string& target)
   if (threads.how == prop::Interleave::kRandom) flags += " --interleave random";
   if (threads.how == prop::Interleave::kPct)
     flags += " --interleave pct --changes " + std::to_string(threads.changes);
+  if (options.promise_no_captures) flags += " --promise-no-captures";
   if (target != "core") flags += " --target " + target;
   return flags;
 }

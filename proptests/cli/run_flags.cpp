@@ -61,6 +61,9 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
                   "told: what to take at each point where several threads can go on; 0 is no "
                   "pre-emption")
       ->delimiter(',');
+  command.add_flag("--promise-no-captures", flags.promise_no_captures,
+                   "Streams of a program that captures nothing are bound as never capturing: the "
+                   "library then asks none of them");
 }
 
 prop::Interleave interleave_named(const std::string& name) {
@@ -75,6 +78,7 @@ prop::RunOptions run_options(const RunFlags& flags) {
   options.strict = flags.strict;
   options.thread_seed = flags.thread_seed;
   options.interleave = {interleave_named(flags.interleave), flags.changes, flags.choices};
+  options.promise_no_captures = flags.promise_no_captures;
   options.checking = flags.checking == "none"   ? prop::Checking::kNone
                      : flags.checking == "full" ? prop::Checking::kFull
                                                 : prop::Checking::kIncremental;

@@ -24,6 +24,7 @@ struct RunFlags {
   std::string interleave = "statements";
   std::uint32_t changes = 3;
   std::vector<std::uint16_t> choices;
+  bool promise_no_captures = false;
 };
 
 /// "statements", "random", "pct", "told" to a value; the default for anything else.

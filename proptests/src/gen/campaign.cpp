@@ -256,6 +256,7 @@ RunOptions campaign_run(const CampaignOptions& options, std::uint64_t index) {
     default:
       run.machine.schedule = model::Schedule::kLazy;
   }
+  run.promise_no_captures = rng.below(3) == 0;
   return run;
 }
 

@@ -87,6 +87,15 @@ StreamObject stream_named(World& world, std::string_view name, std::int32_t devi
   return stream;
 }
 
+namespace {
+
+bool captures_nothing(const Program& program) {
+  return std::none_of(program.statements.begin(), program.statements.end(),
+                      [](const Statement& s) { return s.verb == Verb::kBeginCapture; });
+}
+
+}  // namespace
+
 Result<Stream> bound_stream(World& world, StreamObject& stream) {
   if (stream.bound) return *stream.bound;
   const OriginScope scope(CallOrigin::kHarness);
@@ -95,9 +104,11 @@ Result<Stream> bound_stream(World& world, StreamObject& stream) {
     stream.bound = Stream::legacy(device);
     return *stream.bound;
   }
+  BindOptions promises;
+  promises.never_captures = world.options.promise_no_captures && captures_nothing(world.program);
   Result<Stream> bound = stream.kind == StreamKind::kPerThread
                              ? Stream::per_thread(world.driver(), device)
-                             : Stream::bind(world.driver(), stream.handle);
+                             : Stream::bind(world.driver(), stream.handle, promises);
   if (bound) stream.bound = *bound;
   return bound;
 }

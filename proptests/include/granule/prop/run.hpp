@@ -71,6 +71,9 @@ struct RunOptions {
   std::uint64_t thread_seed = 0;
   /// Where threads may change. On a device statements are always whole.
   InterleaveOptions interleave;
+  /// The streams of a program that captures nothing are bound as never capturing: the library then
+  /// asks none of them, and takes its shortest ways.
+  bool promise_no_captures = false;
   /// A call that the driver would crash on is no failure: random driver calls meet such, and a
   /// follower never makes them.
   bool withhold_undefined = false;
