@@ -98,7 +98,9 @@ TEST_F(CacheTest, AQuietStreamIsOrderedBehindAnother) {
   Buffer b;
   EXPECT_EQ(calls_of([&] { b = r.allocate(quiet, kG).value(); }), "") << "its own stream";
   EXPECT_EQ(b.ptr(), place);
-  EXPECT_EQ(calls_of([&] { EXPECT_TRUE(b.close().ok()); }), "");
+  EXPECT_EQ(calls_of([&] { EXPECT_TRUE(b.drop().ok()); }), "");
+  EXPECT_TRUE(b.is_closed());
+  EXPECT_EQ(r.statistics().cached, kG);
   Buffer c;
   const std::string calls = calls_of([&] { c = r.allocate(still, kG).value(); });
   EXPECT_EQ(c.ptr(), place);

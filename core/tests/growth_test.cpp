@@ -82,6 +82,27 @@ TEST_F(GrowthTest, AllOfTheDeviceAndAllOfTheLimitMayBeAskedFor) {
   EXPECT_TRUE(limited.allocate(stream, 4 * kG).ok());
 }
 
+TEST_F(GrowthTest, EachPropertyOfACallIsLookedAt) {
+  auto r = resource();
+  Buffer a = r.allocate(stream, kG).value();
+  const std::size_t before = driver.log.size();
+  const auto refuses = [&](const GrowOptions& options) {
+    for (const std::uint64_t size : {kG, 2 * kG}) {
+      const Result<GrowResult> grown = a.grow(size, options);
+      ASSERT_FALSE(grown.ok());
+      EXPECT_EQ(grown.error().code, ErrorCode::kInvalidArgument);
+      EXPECT_FALSE(a.resize(size, options).ok());
+    }
+  };
+  refuses({.self_access = static_cast<Access>(7)});
+  refuses({.peer_access = static_cast<Access>(7)});
+  refuses({.peers = std::vector<DeviceId>{{99}}});
+  refuses({.rdma = static_cast<Wish>(9)});
+  refuses({.handle_type = HandleType::kPosixFd});
+  refuses({.location = device_location({1})});
+  EXPECT_EQ(driver.log.size(), before) << "no driver call was made";
+}
+
 TEST_F(GrowthTest, RdmaIsAPropertyOfTheMemory) {
   VmmOptions options;
   options.rdma = Wish::kIfPossible;

@@ -231,13 +231,18 @@ TEST_F(OrderTest, EventThatDiedWithItsContextIsNoFailure) {
 }
 
 TEST_F(OrderTest, ClosedBufferHoldsNothingOfItsResource) {
-  Buffer a;
-  {
-    auto r = cached();
-    a = r.allocate(stream, kG).value();
+  const auto end_in_all_ways = {+[](Buffer& a, const Stream&) { return a.close(); },
+                                +[](Buffer& a, const Stream& s) { return a.close(s); },
+                                +[](Buffer& a, const Stream&) { return a.drop(); }};
+  for (const auto end : end_in_all_ways) {
+    Buffer a;
+    {
+      auto r = cached();
+      a = r.allocate(stream, kG).value();
+    }
+    EXPECT_TRUE(end(a, stream).ok());
+    EXPECT_EQ(memory.blocks, 0u);
   }
-  EXPECT_TRUE(a.close().ok());
-  EXPECT_EQ(memory.blocks, 0u);
 }
 
 }  // namespace

@@ -77,14 +77,14 @@ struct VmmOptions {
 /// Options of one grow or resize; what is not set follows the resource. They govern the chunk that
 /// is added and nothing else; they are checked even if no chunk is added.
 struct GrowOptions {
-  std::optional<Access> self_access;
-  std::optional<Access> peer_access;
-  std::optional<std::vector<DeviceId>> peers;
-  std::optional<Wish> rdma;
+  std::optional<Access> self_access{};
+  std::optional<Access> peer_access{};
+  std::optional<std::vector<DeviceId>> peers{};
+  std::optional<Wish> rdma{};
   /// Addresses to reserve if the range has to move.
-  std::optional<std::uint64_t> capacity;
-  std::optional<HandleType> handle_type;  // only if equal to the resource's
-  std::optional<Location> location;       // only if equal to the resource's
+  std::optional<std::uint64_t> capacity{};
+  std::optional<HandleType> handle_type{};  // only if equal to the resource's
+  std::optional<Location> location{};       // only if equal to the resource's
 };
 
 /// Options of one allocation.
