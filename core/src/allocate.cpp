@@ -82,7 +82,7 @@ Status ResourceCore::may_write(DeviceId device) {
 
 Result<Buffer> ResourceCore::allocate(const Stream& stream, std::uint64_t size,
                                       const AllocateOptions& options) {
-  if (options.at && options.at.value % std::max(alignment_, granularity_) != 0)
+  if ((options.at.value & (std::max(alignment_, granularity_) - 1)) != 0)
     return make_error(ErrorCode::kInvalidArgument,
                       "`at` must be a multiple of the granularity and of the alignment");
   const auto rounded = checked_round_up(size, granularity_);

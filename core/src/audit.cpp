@@ -46,7 +46,7 @@ Statistics ResourceCore::statistics() {
         ++sum.mappings;
         sum.mapped += mapping.size;
       }
-      if (mapping.chunk && mapping.chunk->handle && mapping.chunk->mark != walk_) {
+      if (mapping.chunk->handle && mapping.chunk->mark != walk_) {
         mapping.chunk->mark = walk_;
         ++sum.handles;
       }
@@ -72,10 +72,8 @@ void ResourceCore::for_each_mapping(
       view.size = mapping.size;
       view.reservation = DevicePtr{reservation.base};
       view.reservation_size = reservation.size;
-      if (mapping.chunk) {
-        view.handle = mapping.chunk->handle;
-        view.access = &mapping.chunk->access->entries;
-      }
+      view.handle = mapping.chunk->handle;
+      view.access = &mapping.chunk->access->entries;
       view.quarantined = mapping.state == MappingState::kQuarantined;
       view.mapped = view.quarantined || mapping.state == MappingState::kMapped;
       visit(view);
@@ -123,8 +121,8 @@ void audit_record(const Record& record, std::uint64_t granularity, Audit& audit)
   for (const Mapping* mapping = record.last; mapping; mapping = mapping->prev) {
     audit.expect(mapping->end() == end, "a range has a gap", mapping->base);
     audit.expect(mapping->refs != 0, "I4: a range holds a mapping without a count", mapping->base);
-    audit.expect(mapping->chunk && mapping->chunk->size == mapping->size,
-                 "a mapping differs from its chunk in size", mapping->base);
+    audit.expect(mapping->chunk->size == mapping->size, "a mapping differs from its chunk in size",
+                 mapping->base);
     const bool suspended = mapping->state == MappingState::kSuspended;
     audit.expect(record.suspended || mapping->state == MappingState::kMapped,
                  "a buffer that is open is not mapped", mapping->base);
@@ -144,12 +142,12 @@ void ResourceCore::count_all_links() {
   for (Reservation& reservation : reservations_)
     for (Mapping& mapping : reservation.mappings) {
       mapping.links = 0;
-      if (mapping.chunk) mapping.chunk->links = 0;
+      mapping.chunk->links = 0;
     }
   for (Reservation& reservation : reservations_)
     for (Mapping& mapping : reservation.mappings) {
       if (mapping.prev) ++mapping.prev->links;
-      if (mapping.chunk && ++mapping.chunk->links == 1) ++mapping.chunk->access->links;
+      if (++mapping.chunk->links == 1) ++mapping.chunk->access->links;
     }
   for (const RecordList* list : {&open_, &pending_, &idle_}) count_links(*list);
 }
@@ -180,7 +178,7 @@ std::string ResourceCore::check_invariants() {
       audit.expect(mapping.refs == mapping.links || quarantined, "I4: a mapping's count is off",
                    mapping.base);
       Chunk* const chunk = mapping.chunk;
-      if (!chunk || chunk->mark == walk_) continue;
+      if (chunk->mark == walk_) continue;
       chunk->mark = walk_;
       audit.expect(chunk->size % granularity_ == 0, "I11: a chunk is no whole granule",
                    mapping.base);

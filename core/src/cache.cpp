@@ -207,7 +207,7 @@ Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::u
       clear = clear || may_use(stream);
       if (clear && !ordered) behind = order_behind(*record, stream);
       const bool taken = clear && behind.ok();
-      if (taken && !ordered) settle_on(*record, stream);
+      if (taken) settle_on(*record, stream);
       if (!taken) drop_new_markers(*record);
       lock.lock();
       leave_transit(record->size);

@@ -107,7 +107,7 @@ void ResourceCore::drop_chunk(Chunk* chunk) noexcept {
 // as well stays charged there.
 void ResourceCore::pass_on_charge(const Chunk& chunk) {
   Chunk* const other = chunk.exported || chunk.imported ? holder_of(chunk.origin) : nullptr;
-  if (other && !other->charged) {
+  if (other) {
     other->charged = true;
   } else {
     charged_ -= chunk.size;

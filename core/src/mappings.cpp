@@ -146,7 +146,7 @@ void ResourceCore::destroy_mapping(Mapping* mapping) noexcept {
     if (mapping->state == MappingState::kQuarantined) return;  // keeps chunk and reservation
     reservation->mappings.erase(reservation->mappings.iterator_to(*mapping));
   }
-  if (mapping->chunk) drop_chunk(mapping->chunk);
+  drop_chunk(mapping->chunk);
   unmake(driver_.runtime(), mapping);
   drop_reservation(reservation);
 }

@@ -55,7 +55,7 @@ enum class MappingState : std::uint8_t {
 /// last mapping down. Ranges that share a prefix share its mappings, by count.
 struct Mapping : SetHook {
   Mapping* prev = nullptr;  // counted; null for the first of a range; never changes once shared
-  Chunk* chunk = nullptr;   // counted
+  Chunk* chunk = nullptr;   // counted; never null once others can see the mapping
   Reservation* reservation = nullptr;  // counted; never changes
   std::uint64_t base = 0;              // never changes
   std::uint64_t size = 0;              // never changes

@@ -51,15 +51,14 @@ Result<std::vector<ChunkView>> ResourceCore::chunks(const Record& record) {
   const AtWork at_work(*this, record);
   const Result<std::vector<Mapping*>> mappings = mappings_of(record);
   if (!mappings) return mappings.error();
-  std::vector<ChunkView> views;
   try {
-    views.reserve(mappings->size());
+    std::vector<ChunkView> views;
+    for (const Mapping* mapping : *mappings)
+      views.push_back({DevicePtr{mapping->base}, mapping->size, mapping->chunk->handle});
+    return views;
   } catch (const std::bad_alloc&) {
     return host_memory_error(mappings->size() * sizeof(ChunkView));
   }
-  for (const Mapping* mapping : *mappings)
-    views.push_back({DevicePtr{mapping->base}, mapping->size, mapping->chunk->handle});
-  return views;
 }
 
 Result<SharedBuffer> ResourceCore::export_record(const Record& record) {
@@ -95,8 +94,7 @@ Chunk* ResourceCore::holder_of(std::uint64_t origin) {
   if (origin == 0) return nullptr;
   for (Reservation& reservation : reservations_)
     for (Mapping& mapping : reservation.mappings)
-      if (mapping.chunk && mapping.chunk->origin == origin && mapping.chunk->handle)
-        return mapping.chunk;
+      if (mapping.chunk->origin == origin && mapping.chunk->handle) return mapping.chunk;
   return nullptr;
 }
 

@@ -92,6 +92,9 @@ TEST_F(LadderTest, EmptyBufferTakesAndReapsNothing) {
   const Statistics was = r.statistics();
   Buffer a = r.allocate(stream, 0, {.zero = true}).value();
   EXPECT_EQ(a.size(), 0u) << "there is nothing to clear";
+  AllocateOptions at;
+  at.at = DevicePtr{std::uint64_t{1} << 40};
+  Buffer b = r.allocate(stream, 0, at).value();
   EXPECT_EQ(driver.log.size(), before);
   EXPECT_EQ(r.statistics().cached, was.cached);
   EXPECT_EQ(r.statistics().retired, was.retired);

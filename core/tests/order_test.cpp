@@ -21,6 +21,16 @@ TEST_F(OrderTest, ClearOnADefaultStreamRunsInItsPrimaryContext) {
   EXPECT_NE(calls.find("CtxPushCurrent MemsetD8Async CtxPopCurrent"), std::string::npos) << calls;
 }
 
+TEST_F(OrderTest, ADefaultStreamsContextIsKeptOnce) {
+  auto r = resource();
+  AllocateOptions zero;
+  zero.zero = true;
+  Buffer a = r.allocate(Stream::legacy({0}), kG, zero).value();
+  EXPECT_EQ(driver.count<EventRecord>(), 1u);
+  Buffer b = r.allocate(Stream::legacy({0}), kG, zero).value();
+  EXPECT_EQ(driver.count<EventRecord>(), 1u) << "a marker holds the context already";
+}
+
 TEST_F(OrderTest, ClearNeedsAnAccessOfTheStreamsDevice) {
   auto r = cached();
   EXPECT_EQ(r.allocate(Stream::legacy({1}), kG, {.zero = true}).status().error().code,

@@ -128,6 +128,9 @@ TEST_F(ReleaseTest, EveryOperationReapsAFewRangesThatAreDone) {
   std::vector<Buffer> kept;
   reaps([&](auto&, Buffer& a) { kept.push_back(a.grow(5 * kG).value().buffer); });
   reaps([&](auto& r, Buffer&) { kept.push_back(r.allocate(stream, kG).value()); });
+  AllocateOptions at;
+  at.at = DevicePtr{std::uint64_t{1} << 40};
+  reaps([&](auto& r, Buffer&) { kept.push_back(r.allocate(stream, kG, at).value()); });
 }
 
 TEST_F(ReleaseTest, ResourceThatEndsGivesParkedRangesBackIfTheCapturesHaveEnded) {
