@@ -88,6 +88,17 @@ TEST_F(CacheTest, OnAQuietStreamTheSameMayBeKept) {
   EXPECT_EQ(r.statistics().cached, 8 * kG);
 }
 
+TEST_F(CacheTest, ACloseOnAQuietStreamStillReapsOne) {
+  const Stream quiet = Stream::bind(driver, StreamHandle{0x7A}, {.never_captures = true}).value();
+  auto r = resource(FreePolicy::kDeferred);
+  Buffer a = r.allocate(quiet, kG).value();
+  EXPECT_TRUE(r.allocate(quiet, 9 * kG).value().close().ok());  // more than the cache may hold
+  ASSERT_EQ(r.statistics().retired, 9 * kG);
+  EXPECT_TRUE(a.close().ok());
+  EXPECT_EQ(r.statistics().retired, 0u);
+  EXPECT_EQ(r.statistics().cached, kG);
+}
+
 TEST_F(CacheTest, AQuietStreamIsOrderedBehindAnother) {
   const Stream quiet = Stream::bind(driver, StreamHandle{0x7A}, {.never_captures = true}).value();
   const Stream still = Stream::bind(driver, StreamHandle{0x7B}, {.never_captures = true}).value();

@@ -45,6 +45,8 @@ TEST_F(GrowthTest, PlaceMustBeAMultipleOfGranuleAndAlignment) {
     return made.ok() ? ErrorCode::kDriver : made.error().code;
   };
   EXPECT_EQ(code_at(kG), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_at(1), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_at(4 * kG), ErrorCode::kDriver) << "made";
   EXPECT_EQ(code_at(8 * kG), ErrorCode::kDriver) << "made";
   EXPECT_EQ(driver.last<MemAddressReserve>().alignment, 4 * kG);
   EXPECT_EQ(driver.last<MemAddressReserve>().hint.value, 8 * kG);
@@ -80,6 +82,72 @@ TEST_F(GrowthTest, AllOfTheDeviceAndAllOfTheLimitMayBeAskedFor) {
   options.limit = 4 * kG;
   auto limited = resource(options);
   EXPECT_TRUE(limited.allocate(stream, 4 * kG).ok());
+}
+
+// Memory ahead of need: 4 granules, so that a resize from five to six wants five more at once.
+class AheadTest : public GrowthTest {
+ protected:
+  VirtualMemoryResource ahead(std::uint64_t cache = 0) {
+    VmmOptions options;
+    options.commit_ahead = 4 * kG;
+    options.cache = cache;
+    return resource(options);
+  }
+  /// A buffer of five granules, nothing committed ahead of it, at the end of its addresses.
+  Buffer bare(VirtualMemoryResource& r) {
+    memory_in_pieces_of(4 * kG);
+    Buffer a = r.allocate(stream, kG).value();
+    EXPECT_TRUE(a.resize(5 * kG).ok());
+    driver.script = {};
+    return a;
+  }
+  /// No more than so many bytes are to be had behind a buffer.
+  void addresses_behind(std::uint64_t most) {
+    driver.script = [most](Call& call) -> std::optional<DriverStatus> {
+      const auto* reserve = std::get_if<MemAddressReserve>(&call);
+      if (!reserve || !reserve->hint || reserve->size <= most) return std::nullopt;
+      return DriverStatus::kOutOfMemory;
+    };
+  }
+};
+
+TEST_F(AheadTest, AMoveTakesMemoryAheadToo) {
+  auto r = ahead();
+  Buffer a = bare(r);
+  ASSERT_EQ(r.statistics().live, 5 * kG);
+  addresses_behind(0);
+  EXPECT_EQ(a.resize(6 * kG).value().placement, Placement::kMoved);
+  EXPECT_EQ(r.statistics().live, 10 * kG);
+}
+
+TEST_F(AheadTest, WhatFitsInPlaceWithoutItStays) {
+  auto r = ahead();
+  Buffer a = bare(r);
+  addresses_behind(kG);
+  EXPECT_EQ(a.resize(6 * kG).value().placement, Placement::kKept);
+  EXPECT_EQ(r.statistics().live, 6 * kG);
+}
+
+TEST_F(AheadTest, NoReasonForAnExtensionToMove) {
+  auto r = ahead();
+  Buffer a = bare(r);
+  const DevicePtr place = a.ptr();
+  addresses_behind(0);
+  EXPECT_EQ(a.try_extend(6 * kG).status().error().exhausted, Exhausted::kAddresses);
+  EXPECT_EQ(a.ptr(), place);
+  EXPECT_EQ(r.statistics().live, 5 * kG);
+}
+
+TEST_F(AheadTest, NoReasonToGiveIdleMemoryBack) {
+  auto r = ahead(16 * kG);
+  Buffer a = bare(r);
+  Buffer idle = r.allocate(stream, 8 * kG).value();
+  ASSERT_TRUE(idle.close().ok());
+  const std::uint64_t cached = r.statistics().cached;
+  ASSERT_NE(cached, 0u);
+  memory_in_pieces_of(kG);
+  ASSERT_TRUE(a.resize(6 * kG).ok());
+  EXPECT_EQ(r.statistics().cached, cached);
 }
 
 TEST_F(GrowthTest, EachPropertyOfACallIsLookedAt) {
