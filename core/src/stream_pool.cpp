@@ -139,7 +139,7 @@ void StreamPoolCore::shut_down() noexcept {
   const RelaxedScope relaxed(driver_);  // where it cannot be had, the destroy is tried all the same
   const DriverStatus status = driver_.call(call);
   if (status != DriverStatus::kSuccess)
-    report_failed(driver_error(status, kind_of<MemPoolDestroy>));
+    report_failed(driver_error(status, kind_of<MemPoolDestroy>, pool_.value));
 }
 
 Result<DevicePtr> StreamPoolCore::allocate(const Stream& stream, std::uint64_t size) {

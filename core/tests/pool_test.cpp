@@ -147,6 +147,7 @@ TEST_F(PoolTest, RefusedDestroyIsReported) {
   }
   ASSERT_EQ(sink.reports.size(), 1u);
   EXPECT_EQ(sink.reports[0].error.call, name_of(kind_of<MemPoolDestroy>));
+  EXPECT_EQ(sink.reports[0].error.object, 5u) << "the pool is named";
 }
 
 TEST_F(PoolTest, PeersAreTakenAwayOneByOneBeforeTheEnd) {

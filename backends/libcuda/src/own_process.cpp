@@ -1,3 +1,4 @@
+// Marks a page that the kernel empties in a forked child.
 #include "own_process.hpp"
 
 #include <sys/mman.h>
