@@ -107,7 +107,7 @@ void ResourceCore::drop_chunk(Chunk* chunk) noexcept {
 // as well stays charged there.
 void ResourceCore::pass_on_charge(const Chunk& chunk) {
   Chunk* const other = chunk.exported || chunk.imported ? holder_of(chunk.origin) : nullptr;
-  if (other) {
+  if (other && !other->charged) {  // an import beside this drop has paid for itself
     other->charged = true;
   } else {
     charged_ -= chunk.size;
