@@ -33,6 +33,7 @@ class RefusalTest : public CoreTest {
   /// One run of `life`; the counters tell how far it came.
   void live(const Life& life) {
     seen_ = queries_ = 0;
+    driver.log.clear();
     life();
     EXPECT_EQ(memory.blocks, blocks_before_)
         << "call " << refused_ << " " << name_of(status_) << ", query " << captured_;
@@ -75,6 +76,14 @@ class RefusalTest : public CoreTest {
   DriverStatus status_ = DriverStatus::kSuccess;
 };
 
+TEST_F(RefusalTest, ADeviceThatCannotBe) {
+  for (const std::int32_t id : {-1, 2}) {
+    VmmOptions options;
+    options.location = device_location({id});
+    EXPECT_FALSE(made(options).ok());
+  }
+}
+
 TEST_F(RefusalTest, SuspendAndResume) {
   for (const FreePolicy free : {FreePolicy::kSynchronize, FreePolicy::kDeferred})
     for (const Stream& on : {stream, Stream::legacy({0})})
@@ -89,8 +98,12 @@ TEST_F(RefusalTest, SuspendAndResume) {
         a->used_on(other).ignore();
         Buffer* const set[] = {&*a, &*b};
         r->suspend(set, true).ignore();
+        (void)a->could_extend();
         r->resume(set).ignore();
         r->forget(on).ignore();
+        r->for_each_stream(*a, [](const Stream&) {});
+        r->suspend({set, 1}, true).ignore();
+        r->resume(set).ignore();         // of one that is suspended and one that is not
         r->suspend(set, true).ignore();  // by another stream, if that one was forgotten
         r->suspend(set, true).ignore();
         r->resume(set).ignore();
@@ -173,8 +186,13 @@ TEST_F(RefusalTest, ExportsAndImports) {
     if (!shared) return;
     Result<Buffer> b = r->import_buffer(other, *shared);
     sound(*r);
-    if (b.ok()) b->close().ignore();
     a->close().ignore();
+    if (b.ok()) {
+      Buffer* const set[] = {&*b};
+      r->suspend(set, false).ignore();
+      r->resume(set).ignore();
+      b->close().ignore();
+    }
     sound(*r);
   });
 }

@@ -102,7 +102,7 @@ class CountedMemory final : public HostMemory {
   void deallocate(void* block, std::size_t size, std::size_t alignment) noexcept override {
     --blocks;
     bytes -= size;
-    std::memset(block, 0xDB, size);
+    std::memset(block, 0xDB, std::min<std::size_t>(size, 4096));
     default_host_memory().deallocate(block, size, alignment);
   }
   std::size_t fail_in = 0;

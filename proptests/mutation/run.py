@@ -31,7 +31,7 @@ MEMORY = 6 << 30  # a mutant that asks for endless memory is killed by it
 GRANULE = "{build}/proptests/granule"
 ONE = ("--no-shrink", "--in-process", "--jobs", "1")
 SUITE = [
-    ("tests", ["{build}/core/core_tests", "--gtest_brief=1"], 4),
+    ("tests", ["{build}/core/core_tests", "--gtest_brief=1"], 10),
     ("replay", [GRANULE, "replay", "--strict", "--quiet", "{programs}", "{corpus}"], 8),
     ("enumerate", [GRANULE, "enumerate", "--length", "2", "--faults", *ONE], 10),
     ("check", [GRANULE, "check", "--seed", "1", "--programs", "1500", *ONE], 20),
