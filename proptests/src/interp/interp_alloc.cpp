@@ -73,7 +73,7 @@ Reply do_allocate(World& world, const Statement& s) {
   buffer.lane = stream.lane;
   const std::uint64_t got = buffer.buffer->size();
   buffer.segments = fresh_segments(got, resource->access);
-  if (got > 0) note_chunks(world, buffer, resource->access);
+  if (got > 0) begin_chunks(world, buffer, resource->access);
   const bool reused = world.driver().traffic.created_bytes < got;
   if (options.zero && got > 0 && !world.is_capturing(stream.lane)) {
     const Stamp op = world.timeline.enqueue(stream.lane);

@@ -45,6 +45,20 @@ void note_chunks(World& world, const BufferObject& buffer, const std::vector<Acc
   }
 }
 
+// The buffer is new: whatever its chunks held for others is nothing of its own, also where it
+// reaches further than it shows. What lies behind its reservation is a neighbour's.
+void begin_chunks(World& world, const BufferObject& buffer,
+                  const std::vector<AccessEntry>& access) {
+  note_chunks(world, buffer, access);
+  if (!commits_ahead(buffer)) return;
+  const auto own = world.oracle().reservation_at(buffer.buffer->ptr().value);
+  for (const model::MappingView& mapping : mappings_of(world, buffer)) {
+    if (!own || mapping.base >= own->base + own->size) break;
+    const auto found = world.chunks.find(mapping.allocation);
+    if (found != world.chunks.end()) found->second.extent.reset();
+  }
+}
+
 // What is known of the buffer's chunks, for when it has other ones.
 std::vector<ChunkFacts> facts_of(World& world, const BufferObject& buffer) {
   std::vector<ChunkFacts> facts;
