@@ -121,7 +121,9 @@ void NaiveCore::reap_parked() {
       ++i;
       continue;
     }
-    parked_.erase(parked_.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto still = std::find(parked_.begin(), parked_.end(), state);
+    if (still == parked_.end()) continue;  // another thread was faster
+    parked_.erase(still);
     drop_view(state->base, state->size);
   }
 }
