@@ -67,7 +67,10 @@ class Rollback {
   Rollback(const Rollback&) = delete;
   Rollback& operator=(const Rollback&) = delete;
   ~Rollback() {
-    for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) (*step)();
+    while (!steps_.empty()) {
+      steps_.back()();
+      steps_.pop_back();
+    }
   }
   void add(std::function<void()> step) { steps_.push_back(std::move(step)); }
   void commit() { steps_.clear(); }
