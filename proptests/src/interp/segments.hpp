@@ -16,6 +16,7 @@ std::vector<model::MappingView> mappings_of(World& world, const BufferObject& bu
 /// Chunks of the buffer that nobody has met yet were made just now, with that access; a worker
 /// knows of no options but the resource's.
 void note_chunks(World& world, const BufferObject& buffer, const std::vector<AccessEntry>& access);
+/// The same of a buffer that was just allocated: what its chunks held for others is not its own.
 void begin_chunks(World& world, const BufferObject& buffer, const std::vector<AccessEntry>& access);
 /// What is known of the buffer's chunks, for when it has other ones.
 std::vector<ChunkFacts> facts_of(World& world, const BufferObject& buffer);
