@@ -13,6 +13,12 @@ bool refused_property(const Error& error) {
          !is_sticky(error.driver);
 }
 
+// Addresses that are ours and empty, as far as we know, and yet no memory can be mapped there.
+bool something_is_there(const Error& error) {
+  return error.code == ErrorCode::kDriver && error.call == MemMap::info.name &&
+         error.driver == DriverStatus::kInvalidValue;
+}
+
 // The place is not to be had. That is all a caller looks at then.
 Error place_taken(bool* refused) {
   *refused = true;
@@ -116,12 +122,16 @@ Result<ResourceCore::Extension> ResourceCore::extend_once(const ExtendRequest& r
     error.wanted = request.add;
     return error;
   }
+  // The first refusal is what a caller should hear of, if the move does not work either.
+  const auto refuse = [&](const Error& error) {
+    return something_is_there(in_place.error()) ? in_place.error() : error;
+  };
   if (request.before_move) {
     if (Status ready = request.before_move(request.before_move_argument); !ready)
-      return ready.error();
+      return refuse(ready.error());
   }
   Result<ChainRef> moved = move_chain(request, rdma);
-  if (!moved) return moved.error();
+  if (!moved) return refuse(moved.error());
   done.chain = std::move(*moved);
   done.base = done.chain->end() - (request.size + request.add);
   done.placement = Placement::kMoved;
@@ -216,9 +226,10 @@ Result<ChainRef> ResourceCore::add_chunks(Reservation& reservation, std::uint64_
                                           const ExtendRequest& request, bool rdma, bool* refused) {
   Result<ChainRef> top = draft_chunks(pin(request.last), reservation, base, request, rdma, refused);
   if (!top) return top;
-  if (Status mapped = map_drafted(reservation, base, base + request.add); !mapped)
-    return mapped.error();
-  return top;
+  Status mapped = map_drafted(reservation, base, base + request.add);
+  if (mapped.ok()) return top;
+  *refused = something_is_there(mapped.error());
+  return mapped.error();
 }
 
 Result<ChainRef> ResourceCore::first_chunk(const ExtendRequest& request, bool rdma) {

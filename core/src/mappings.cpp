@@ -57,12 +57,18 @@ bool ResourceCore::claim(Mapping& mapping) {
 }
 
 // The driver said that it did not map. If it did all the same, nothing could ever be mapped there
-// again: so it is asked, and what is there is unmapped.
+// again: so it is asked, and what is there is unmapped. INVALID_VALUE says of reserved addresses
+// that nothing is there (driver contract, section 12); any other refusal says nothing, and nobody
+// is handed a place where something may be.
 void ResourceCore::take_back_map(Mapping& mapping) noexcept {
   MemGetAccess query{properties_.location, DevicePtr{mapping.base}, Access::kNone};
-  if (driver_.vmm(query) != DriverStatus::kSuccess) return;
-  const DriverStatus status = unmap(mapping);
-  if (status != DriverStatus::kSuccess) quarantine(mapping, status);
+  const DriverStatus answer = driver_.vmm(query);
+  if (answer == DriverStatus::kInvalidValue) return;
+  if (answer != DriverStatus::kSuccess) {
+    quarantine(mapping, driver_error(answer, kind_of<MemGetAccess>, mapping.base));
+    return;
+  }
+  unmap_or_quarantine(mapping);
 }
 
 Status ResourceCore::map_once(Mapping& mapping, const AccessEntries& entries) {
@@ -81,8 +87,7 @@ Status ResourceCore::map_once(Mapping& mapping, const AccessEntries& entries) {
   status = driver_.vmm(access);
   if (status == DriverStatus::kSuccess) return {};
   const Error error = driver_error(status, kind_of<MemSetAccess>, mapping.base);
-  const DriverStatus undone = unmap(mapping);
-  if (undone != DriverStatus::kSuccess) quarantine(mapping, undone);
+  unmap_or_quarantine(mapping);
   return error;
 }
 
@@ -122,23 +127,25 @@ DriverStatus ResourceCore::unmap(Mapping& mapping) noexcept {
   return status;
 }
 
-// The driver would not unmap. Mapping, addresses and memory stay ours for good: nothing is freed
-// under a mapping that may still be there, and nobody is handed its place.
-void ResourceCore::quarantine(Mapping& mapping, DriverStatus status) noexcept {
+// Mapping, addresses and memory stay ours for good: nothing is freed under a mapping that may still
+// be there, and nobody is handed its place.
+void ResourceCore::quarantine(Mapping& mapping, const Error& why) noexcept {
   {
     const Lock lock(mutex_);
     mapping.state = MappingState::kQuarantined;
   }
-  report(FailureKind::kQuarantined, driver_error(status, kind_of<MemUnmap>, mapping.base),
-         mapping.base, mapping.size);
+  report(FailureKind::kQuarantined, why, mapping.base, mapping.size);
+}
+
+void ResourceCore::unmap_or_quarantine(Mapping& mapping) noexcept {
+  const DriverStatus status = unmap(mapping);
+  if (status == DriverStatus::kSuccess) return;
+  quarantine(mapping, driver_error(status, kind_of<MemUnmap>, mapping.base));
 }
 
 // Nobody refers to the mapping any more, but its addresses are still taken until it is erased.
 void ResourceCore::destroy_mapping(Mapping* mapping) noexcept {
-  if (mapping->state == MappingState::kMapped) {
-    const DriverStatus status = unmap(*mapping);
-    if (status != DriverStatus::kSuccess) quarantine(*mapping, status);
-  }
+  if (mapping->state == MappingState::kMapped) unmap_or_quarantine(*mapping);
   Reservation* const reservation = mapping->reservation;
   {
     const Lock lock(mutex_);

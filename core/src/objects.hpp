@@ -48,7 +48,7 @@ enum class MappingState : std::uint8_t {
   kClaimed,  // the addresses are ours, the driver has not mapped them (yet, or any more)
   kMapped,
   kSuspended,    // the addresses are kept, the memory is given back
-  kQuarantined,  // the driver would not unmap: kept for good (I13)
+  kQuarantined,  // not unmapped, as far as anybody knows: kept for good (I13)
 };
 
 /// One chunk at one place, and the link to the mapping below it: a range is the chain from its

@@ -127,7 +127,8 @@ class ResourceCore {
   void take_back_map(Mapping& mapping) noexcept;
   Status map_once(Mapping& mapping, const AccessEntries& entries);
   DriverStatus unmap(Mapping& mapping) noexcept;
-  void quarantine(Mapping& mapping, DriverStatus status) noexcept;
+  void quarantine(Mapping& mapping, const Error& why) noexcept;
+  void unmap_or_quarantine(Mapping& mapping) noexcept;
   void destroy_mapping(Mapping* mapping) noexcept;
   void drop_chain(Mapping* last) noexcept;
   ChainRef pin(Mapping* last);

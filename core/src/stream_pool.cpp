@@ -1,4 +1,5 @@
 // StreamOrderedPool over the driver's pools (driver contract, section 17).
+#include <algorithm>
 #include <optional>
 
 #include "pool_core.hpp"
@@ -20,7 +21,8 @@ class StreamPoolCore final : public PoolCore {
   Status trim(std::uint64_t keep);
   Status set_peer_access(DeviceId peer, Access access);
   PoolHandle handle() const { return pool_; }
-  std::uint64_t total = 0;  // of the device
+  std::uint64_t total = 0;        // memory of the device
+  std::int32_t device_count = 0;  // of the machine
 
  private:
   Status open_default();
@@ -35,6 +37,7 @@ class StreamPoolCore final : public PoolCore {
   PoolHandle pool_;
   std::uint64_t found_threshold_ = 0;  // default pool: what it was
   std::uint64_t found_reserved_ = 0;
+  static constexpr std::int32_t kMostPeers = 32;
   std::uint32_t peers_ = 0;  // bit n: device n was given access
 };
 
@@ -124,7 +127,7 @@ void StreamPoolCore::shut_down() noexcept {
   }
   // A pool made after a destroyed one with a grant was seen to be at risk of inheriting it: peers
   // are taken away first, one at a time.
-  for (std::int32_t id = 0; id < 32; ++id)
+  for (std::int32_t id = 0; id < kMostPeers; ++id)
     if ((peers_ >> id & 1u) != 0) report_failed(set_peer_access({id}, Access::kNone));
   // A pool that is destroyed under live blocks was seen to kill the process later, when the last of
   // them goes: then it stays.
@@ -207,13 +210,11 @@ Status StreamPoolCore::give_back(PoolRecord* record) {
 Status StreamPoolCore::set_peer_access(DeviceId peer, Access access) {
   if (peer == options_.device)
     return make_error(ErrorCode::kInvalidArgument, "a pool's own device keeps its access");
-  if (peer.value < 0 || peer.value >= 32)
+  if (peer.value < 0 || peer.value >= std::min(device_count, kMostPeers))
     return make_error(ErrorCode::kInvalidArgument, "no such device");
   if (access != Access::kNone) {
     DeviceCanAccessPeer can{peer, options_.device, 0};
     const DriverStatus asked = driver_.call(can);
-    if (asked == DriverStatus::kInvalidDevice)
-      return make_error(ErrorCode::kInvalidArgument, "no such device");
     if (asked != DriverStatus::kSuccess) return driver_error(asked, kind_of<DeviceCanAccessPeer>);
     if (can.can == 0)
       return make_error(ErrorCode::kInvalidArgument, "the peer cannot reach the pool's device");
@@ -231,7 +232,8 @@ namespace {
 
 StreamPoolCore& pool_of(PoolCore* core) { return *static_cast<StreamPoolCore*>(core); }
 
-Status check_device(Backend& backend, const PoolOptions& options) {
+// How many devices there are, if the one asked for has pools.
+Result<std::int32_t> check_device(Backend& backend, const PoolOptions& options) {
   DeviceGetCount count;
   DriverStatus status = backend.run(count);
   if (status != DriverStatus::kSuccess) return driver_error(status, kind_of<DeviceGetCount>);
@@ -241,7 +243,7 @@ Status check_device(Backend& backend, const PoolOptions& options) {
   status = backend.run(pools);
   if (status == DriverStatus::kSuccess && pools.value == 0)
     return make_error(ErrorCode::kUnsupported, "the device has no memory pools (attribute 115)");
-  return {};
+  return count.count;
 }
 
 }  // namespace
@@ -251,11 +253,13 @@ using detail::pool_of;
 
 Result<StreamOrderedPool> StreamOrderedPool::create(Backend& backend, const PoolOptions& options,
                                                     const Environment& environment) {
-  if (Status fine = detail::check_device(backend, options); !fine) return fine.error();
+  const Result<std::int32_t> devices = detail::check_device(backend, options);
+  if (!devices) return devices.error();
   auto* core =
       detail::make_pool_core<detail::StreamPoolCore>(environment, backend, options, environment);
   if (!core) return detail::host_memory_error(sizeof(detail::StreamPoolCore));
   StreamOrderedPool pool(core);
+  core->device_count = *devices;
   DeviceTotalMem total{options.device, 0};
   if (backend.run(total) == DriverStatus::kSuccess) core->total = total.total;
   if (Status opened = core->open(); !opened) return opened.error();

@@ -3,21 +3,14 @@
 
 #include <granule/pool.hpp>
 
-#include "scripted_backend.hpp"
+#include "core_fixture.hpp"
 
 namespace granule {
 namespace {
 
-class PoolTest : public testing::Test {
+class PoolTest : public CoreTest {
  protected:
-  PoolTest() {
-    environment.sink = &sink;
-    environment.runtime.memory = &memory;
-    driver.script = [this](Call& call) { return answer(call); };
-  }
-  ~PoolTest() override { EXPECT_EQ(memory.blocks, 0u); }
-
-  std::optional<DriverStatus> answer(Call& call) {
+  std::optional<DriverStatus> answer(Call& call) override {
     if (auto* create = std::get_if<MemPoolCreate>(&call)) {
       create->pool = PoolHandle{5};
     } else if (auto* get = std::get_if<DeviceGetDefaultMemPool>(&call)) {
@@ -28,8 +21,8 @@ class PoolTest : public testing::Test {
       alloc->ptr = DevicePtr{next += 4096};
     } else if (auto* plain = std::get_if<MemAlloc>(&call)) {
       plain->ptr = DevicePtr{next += 4096};
-    } else if (auto* capturing = std::get_if<StreamIsCapturing>(&call)) {
-      capturing->status = capture;
+    } else if (auto* asked = std::get_if<StreamIsCapturing>(&call)) {
+      asked->status = capture;
       return DriverStatus::kSuccess;
     }
     return std::nullopt;
@@ -40,22 +33,10 @@ class PoolTest : public testing::Test {
   RecyclingPool recycler(std::uint64_t limit = kNoLimit) {
     return RecyclingPool::create(driver, {{0}, limit}, environment).value();
   }
-  template <class F>
-  std::string calls_of(F&& act) {
-    const std::size_t before = driver.log.size();
-    act();
-    return driver.calls(before);
-  }
 
-  CountedMemory memory;
-  KeptReports sink;
-  Environment environment;
-  ScriptedBackend driver;
   std::uint64_t next = 1 << 20;
   std::array<std::uint64_t, 16> attributes{};
-  CaptureStatus capture = CaptureStatus::kNone;
-  Stream stream = Stream::bind(driver, StreamHandle{0x77}).value();
-  Stream other = Stream::bind(driver, StreamHandle{0x78}).value();
+  CaptureStatus capture = CaptureStatus::kNone;  // of every stream
 };
 
 constexpr std::string_view kRelaxed = "ThreadExchangeStreamCaptureMode";
@@ -168,7 +149,12 @@ TEST_F(PoolTest, PeersAreTakenAwayOneByOneBeforeTheEnd) {
 }
 
 TEST_F(PoolTest, HighestPeerIsTakenAwayToo) {
-  driver.script = [this](Call& call) -> std::optional<DriverStatus> { return answer(call); };
+  driver.script = [this](Call& call) -> std::optional<DriverStatus> {
+    auto* count = std::get_if<DeviceGetCount>(&call);
+    if (!count) return answer(call);
+    count->count = 40;
+    return DriverStatus::kSuccess;
+  };
   {
     StreamOrderedPool pool = owned();
     EXPECT_TRUE(pool.set_peer_access({31}, Access::kReadWrite).ok());
@@ -187,12 +173,9 @@ TEST_F(PoolTest, PeersThatCannotBeAreRefused) {
     const Status done = pool.set_peer_access({peer}, Access::kReadWrite);
     return done.ok() ? ErrorCode::kDriver : done.error().code;
   };
-  for (const std::int32_t peer : {0, -1, 32})
+  for (const std::int32_t peer : {0, -1, 2, 32})  // of two devices
     EXPECT_EQ(refused(peer), ErrorCode::kInvalidArgument) << peer;
   EXPECT_EQ(driver.count<DeviceCanAccessPeer>(), 0u);
-  driver.fail<DeviceCanAccessPeer>(DriverStatus::kInvalidDevice);
-  EXPECT_EQ(refused(9), ErrorCode::kInvalidArgument);
-  driver.lift();
   driver.fail<DeviceCanAccessPeer>(DriverStatus::kUnknown);
   EXPECT_EQ(pool.set_peer_access({1}, Access::kReadWrite).error().driver, DriverStatus::kUnknown);
   driver.script = [this](Call& call) -> std::optional<DriverStatus> {

@@ -12,7 +12,8 @@ namespace granule {
 /// What happened to the memory concerned.
 enum class FailureKind : std::uint8_t {
   kReleaseFailed,  // a driver call that gives something back failed: it is leaked, once
-  kQuarantined,    // an unmap failed: mapping, addresses and memory are kept for good (I13)
+  kQuarantined,    // an unmap failed, or nobody can tell what a failed map has left: mapping,
+                   // addresses and memory are kept for good (I13)
   kParked,         // a release would have disturbed a capture, or could not wait: kept mapped
   kWaitSkipped,    // the context has a sticky error: released without waiting (S32)
   kUndoFailed,     // undoing a failed operation failed in turn

@@ -171,14 +171,6 @@ Reply do_set(World& world, const Statement& s) {
   return Reply::ok();
 }
 
-Reply do_peer(World& world, const Statement& s) {
-  ResourceObject* resource = resource_of(world, s);
-  if (!resource) return no_resource(s);
-  const DeviceId device{static_cast<std::int32_t>(Args(world, s).size(1))};
-  const OriginScope scope(CallOrigin::kLibrary);
-  return Reply::of(resource->target->peer(device, access_of(*s.operand<Word>(2))));
-}
-
 Reply do_reset_high(World& world, const Statement& s) {
   ResourceObject* resource = resource_of(world, s);
   if (!resource) return no_resource(s);
@@ -195,24 +187,59 @@ bool changes_access(const std::vector<AccessEntry>& entries, const Location& loc
   });
 }
 
-/// A grant that changes what a device has already comes behind that device's work.
-DriverStatus order_before_grant(World& world, const ResourceObject& resource, DeviceId device,
-                                Access access) {
+/// Work of the device on what the resource has handed out, as far as `changes` picks it, comes
+/// before a change of the device's access.
+template <class Changes>
+DriverStatus settle_work(World& world, const ResourceObject& resource, DeviceId device,
+                         Changes&& changes) {
+  std::vector<Segment> changed;
+  const auto pick = [&](const std::vector<Segment>& segments) {
+    std::copy_if(segments.begin(), segments.end(), std::back_inserter(changed), changes);
+  };
   for (auto& [name, object] : world.objects) {
     const auto* buffer = std::get_if<BufferObject>(&object);
-    if (!buffer || buffer->resource.get() != &resource) continue;
-    for (const Segment& segment : buffer->segments)
-      if (changes_access(segment.access, device_location(device), access))
-        if (const DriverStatus status = settle_on_host(world, {segment}, device.value);
-            status != DriverStatus::kSuccess)
-          return status;
+    if (buffer && buffer->resource.get() == &resource) pick(buffer->segments);
   }
-  for (const Segment& segment : std::vector<Segment>(resource.released))
-    if (changes_access(segment.access, device_location(device), access))
-      if (const DriverStatus status = settle_on_host(world, {segment}, device.value);
-          status != DriverStatus::kSuccess)
-        return status;
+  pick(resource.released);
+  return settle_on_host(world, changed, device.value);
+}
+
+/// Two resources that hand out memory of the same pool.
+bool share_a_pool(const ResourceObject& a, const ResourceObject& b) {
+  if (&a == &b) return true;
+  return a.options.default_pool && b.options.default_pool && a.device == b.device;
+}
+
+/// Access to a pool is that to each block of it: what is taken away goes behind the peer's work.
+DriverStatus settle_pool(World& world, const ResourceObject& resource, DeviceId device) {
+  std::vector<std::shared_ptr<ResourceObject>> sharing;
+  for (auto& [name, object] : world.objects) {
+    const auto* held = std::get_if<std::shared_ptr<ResourceObject>>(&object);
+    const auto* buffer = std::get_if<BufferObject>(&object);
+    const auto& other = held ? *held : buffer ? buffer->resource : nullptr;
+    if (other && share_a_pool(*other, resource) &&
+        std::find(sharing.begin(), sharing.end(), other) == sharing.end())
+      sharing.push_back(other);
+  }
+  for (const auto& other : sharing)
+    if (const DriverStatus status =
+            settle_work(world, *other, device, [](const Segment&) { return true; });
+        status != DriverStatus::kSuccess)
+      return status;
   return DriverStatus::kSuccess;
+}
+
+Reply do_peer(World& world, const Statement& s) {
+  ResourceObject* resource = resource_of(world, s);
+  if (!resource) return no_resource(s);
+  const DeviceId device{static_cast<std::int32_t>(Args(world, s).size(1))};
+  const Access access = access_of(*s.operand<Word>(2));
+  if (access == Access::kNone)
+    if (const DriverStatus settled = settle_pool(world, *resource, device);
+        settled == DriverStatus::kWouldBlock)
+      return Reply::of(settled);
+  const OriginScope scope(CallOrigin::kLibrary);
+  return Reply::of(resource->target->peer(device, access));
 }
 
 Reply do_grant(World& world, const Statement& s) {
@@ -220,7 +247,9 @@ Reply do_grant(World& world, const Statement& s) {
   if (!resource) return no_resource(s);
   const DeviceId device{static_cast<std::int32_t>(Args(world, s).size(1))};
   const Access access = access_of(*s.operand<Word>(2));
-  const DriverStatus ordered = order_before_grant(world, *resource, device, access);
+  const DriverStatus ordered = settle_work(world, *resource, device, [&](const Segment& segment) {
+    return changes_access(segment.access, device_location(device), access);
+  });
   if (ordered == DriverStatus::kWouldBlock) return Reply::of(ordered);
   const OriginScope scope(CallOrigin::kLibrary);
   const Status status = resource->target->grant(device, access);

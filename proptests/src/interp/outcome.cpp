@@ -58,15 +58,20 @@ bool is_vmm(const ResourceObject* resource) {
   return resource && resource->options.kind == TargetOptions::Kind::kVmm;
 }
 
-/// A call on those addresses was made although it was reported as failed: the library may think
-/// them taken.
+/// The library may think those addresses taken: a call on them was made although it was reported as
+/// failed, or it was told nothing of what a failed one has left, and said so.
 bool is_doubtful(const World& world, std::uint64_t base, std::uint64_t size) {
+  const auto meets = [&](DevicePtr ptr, std::uint64_t length) {
+    return ptr.value < base + size && base < ptr.value + length;
+  };
+  const auto& reports = world.sink.reports;
+  if (std::any_of(reports.begin(), reports.end(), [&](const FailureReport& report) {
+        return report.kind == FailureKind::kQuarantined && meets(report.ptr, report.size);
+      }))
+    return true;
   if (!world.tap->any_orphan()) return false;
   const std::vector<fault::Orphan> orphans = world.faults->orphans();
   return std::any_of(orphans.begin(), orphans.end(), [&](const fault::Orphan& orphan) {
-    const auto meets = [&](DevicePtr ptr, std::uint64_t length) {
-      return ptr.value < base + size && base < ptr.value + length;
-    };
     if (const auto* map = std::get_if<MemMap>(&orphan.actual)) return meets(map->ptr, map->size);
     const auto* unmap = std::get_if<MemUnmap>(&orphan.actual);
     return unmap && meets(unmap->ptr, unmap->size);
