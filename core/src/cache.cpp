@@ -63,12 +63,11 @@ bool ResourceCore::keep_idle(Record* record) {
   }
 }
 
-// A close for which nothing has to be asked or given back: the record is idle, with the lock taken
-// once. False: it has to go the long way.
+// A close for which nothing has to be given back, of a range that one stream used: it is idle, with
+// the lock taken once. False: it has to go the long way.
 bool ResourceCore::keep_warm(Record& record) {
-  if (options_.cache == 0 || !record.primary.stream.never_captures() || !record.further.empty() ||
-      holds_nothing(record))
-    return false;
+  if (options_.cache == 0 || !record.further.empty() || holds_nothing(record)) return false;
+  if (!may_use(record.primary)) return false;
   const Lock lock(mutex_);
   return (options_.worker || pending_.empty()) && cacheable(record) && enlist_closed(record);
 }
@@ -177,44 +176,44 @@ Record* ResourceCore::pick_idle(const Stream& stream, std::uint64_t size, std::u
 }
 
 // Does the stream not capture, nor disturb a capture?
-bool ResourceCore::may_use(const Stream& stream) {
-  StreamUse asking;
-  asking.stream = stream;
-  const Result<CaptureVerdict> verdict = order_.capture_verdict(asking);
+bool ResourceCore::may_use(const StreamUse& use) {
+  const Result<CaptureVerdict> verdict = order_.capture_verdict(use);
   return verdict.ok() && *verdict == CaptureVerdict::kClear;
 }
 
 // A range from the cache as the record of an open buffer for `stream`, or null. It is never used
 // for a stream that captures: the order behind earlier work could not be kept in the graph. Gives a
-// few pending ranges back first. Where nothing has to be asked or ordered, the lock is taken once.
+// few pending ranges back first. Where nothing has to be ordered, the lock is taken once.
 Record* ResourceCore::take_idle(const Stream& stream, std::uint64_t size, std::uint64_t capacity) {
-  bool clear = stream.never_captures();
+  StreamUse asking;
+  asking.stream = stream;
+  const bool clear = options_.cache != 0 && may_use(asking);
   Lock lock(mutex_);
   if (!pending_.empty()) {
     lock.unlock();
     reap_on_the_way();
     lock.lock();
   }
+  if (!clear) return nullptr;
   const std::uint32_t pass = ++passes_;
   for (;;) {
     Record* const record = pick_idle(stream, size, capacity, pass);
     if (!record) return nullptr;
-    const bool ordered = ordered_already(*record, stream);
-    Status behind;
-    if (!clear || !ordered) {
+    if (!ordered_already(*record, stream)) {
       enter_transit(*record);
       lock.unlock();
-      clear = clear || may_use(stream);
-      if (clear && !ordered) behind = order_behind(*record, stream);
-      const bool taken = clear && behind.ok();
-      if (taken) settle_on(*record, stream);
-      if (!taken) drop_new_markers(*record);
+      const Status behind = order_behind(*record, stream);
+      if (behind.ok()) {
+        settle_on(*record, stream);
+      } else {
+        drop_new_markers(*record);
+      }
       lock.lock();
       leave_transit(record->size);
-      if (!taken) {
+      if (!behind.ok()) {
         record->passed = pass;
         enlist_idle(*record);
-        if (clear && behind.error().code == ErrorCode::kCapturing) continue;
+        if (behind.error().code == ErrorCode::kCapturing) continue;
         return nullptr;
       }
     }

@@ -224,7 +224,7 @@ class ResourceCore {
   bool ordered_already(const Record& record, const Stream& stream) const;
   Status order_behind(Record& record, const Stream& stream);
   void enter_transit(const Record& record);
-  bool may_use(const Stream& stream);
+  bool may_use(const StreamUse& use);
   Record* pick_idle(const Stream& stream, std::uint64_t size, std::uint64_t capacity,
                     std::uint32_t pass);
   Record* take_idle(const Stream& stream, std::uint64_t size, std::uint64_t capacity);
