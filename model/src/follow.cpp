@@ -48,9 +48,11 @@ bool DriverState::advance_frees(ThreadId thread, StreamHandle stream) {
 }
 
 void DriverState::lose_contexts(DriverStatus status, bool at_once) {
-  for (Device& device : state_->devices)
+  for (Device& device : state_->devices) {
+    device.lost = true;
     if (device.sticky == DriverStatus::kSuccess && device.pending_fault == DriverStatus::kSuccess)
       device.pending_fault = status;
+  }
   if (at_once) reveal_faults();
 }
 

@@ -249,6 +249,7 @@ struct Device {
   std::uint64_t free = 0;
   DriverStatus pending_fault = DriverStatus::kSuccess;  // happened, nobody was told
   DriverStatus sticky = DriverStatus::kSuccess;         // every call but VMM ones says so
+  bool lost = false;                                    // what is queued has no effect any more
   bool dead = false;                                    // reset after a fault
   std::uint64_t primary = 0;                            // context handle
 };

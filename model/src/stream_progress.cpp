@@ -55,7 +55,9 @@ void retire_if_finished(State& state, std::uint64_t number) {
 /// Runs the head of a stream. The caller knows that it can.
 void run_head(State& state, std::uint64_t number, std::uint64_t finish) {
   const StreamPoint self{number, state.streams[number].ran + 1};
-  if (state.streams[number].queue.front().kind == WorkKind::kHostFunction) {
+  const std::int32_t on = state.streams[number].device;
+  const bool lost = state.devices[static_cast<std::size_t>(on)].lost;
+  if (!lost && state.streams[number].queue.front().kind == WorkKind::kHostFunction) {
     Work& work = state.streams[number].queue.front();
     work.running = true;
     const auto function = work.function;
@@ -67,7 +69,8 @@ void run_head(State& state, std::uint64_t number, std::uint64_t finish) {
   if (stream.queue.empty()) return;  // thrown away by what the host function did
   const Work& work = stream.queue.front();
   if (work.kind == WorkKind::kWait) stream.run_order.join(work.order);
-  const DriverStatus done = perform(state, number, work, self);
+  const bool in_vain = lost && work.kind != WorkKind::kFreePlain;
+  const DriverStatus done = in_vain ? DriverStatus::kSuccess : perform(state, number, work, self);
   if (done != DriverStatus::kSuccess) {
     stream.fault = done;
     Device& device = state.devices[static_cast<std::size_t>(stream.device)];
