@@ -56,19 +56,24 @@ bool ResourceCore::claim(Mapping& mapping) {
   return true;
 }
 
-// The driver said that it did not map. If it did all the same, nothing could ever be mapped there
-// again: so it is asked, and what is there is unmapped. INVALID_VALUE says of reserved addresses
-// that nothing is there (driver contract, section 12); any other refusal says nothing, and nobody
-// is handed a place where something may be.
-void ResourceCore::take_back_map(Mapping& mapping) noexcept {
+// Nobody knows whether anything is mapped at the place: on success nothing is. INVALID_VALUE says
+// of reserved addresses that nothing is there (driver contract, section 12); any other refusal to
+// answer says nothing.
+Status ResourceCore::clear_place(Mapping& mapping) {
   MemGetAccess query{properties_.location, DevicePtr{mapping.base}, Access::kNone};
-  const DriverStatus answer = driver_.vmm(query);
-  if (answer == DriverStatus::kInvalidValue) return;
-  if (answer != DriverStatus::kSuccess) {
-    quarantine(mapping, driver_error(answer, kind_of<MemGetAccess>, mapping.base));
-    return;
-  }
-  unmap_or_quarantine(mapping);
+  DriverStatus status = driver_.vmm(query);
+  if (status == DriverStatus::kInvalidValue) return {};
+  if (status != DriverStatus::kSuccess)
+    return driver_error(status, kind_of<MemGetAccess>, mapping.base);
+  status = unmap(mapping);
+  if (status == DriverStatus::kSuccess) return {};
+  return driver_error(status, kind_of<MemUnmap>, mapping.base);
+}
+
+// The driver said that it did not map. If it did all the same, nothing could ever be mapped there
+// again; where that cannot be told, nobody is handed the place.
+void ResourceCore::take_back_map(Mapping& mapping) noexcept {
+  if (Status cleared = clear_place(mapping); !cleared) quarantine(mapping, cleared.error());
 }
 
 Status ResourceCore::map_once(Mapping& mapping, const AccessEntries& entries) {

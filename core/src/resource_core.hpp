@@ -124,6 +124,7 @@ class ResourceCore {
   Result<ReservationRef> reserve(std::uint64_t size, std::uint64_t alignment, std::uint64_t hint);
   void drop_reservation(Reservation* reservation) noexcept;
   Status map_chunk(Mapping& mapping);
+  Status clear_place(Mapping& mapping);
   void take_back_map(Mapping& mapping) noexcept;
   Status map_once(Mapping& mapping, const AccessEntries& entries);
   DriverStatus unmap(Mapping& mapping) noexcept;

@@ -313,13 +313,9 @@ Status ResourceCore::bring_back(Record& record) {
   Status done;
   for_each_in_chain(record, [&](Mapping& mapping) {
     if (!done.ok() || mapping.state == MappingState::kMapped) return;
-    if (mapping.state == MappingState::kQuarantined) {
-      const DriverStatus status = unmap(mapping);
-      if (status != DriverStatus::kSuccess)
-        done = driver_error(status, kind_of<MemUnmap>, mapping.base);
-    }
+    if (mapping.state == MappingState::kQuarantined) done = clear_place(mapping);
     Chunk& chunk = *mapping.chunk;
-    if (!chunk.handle) done = acquire(chunk);  // a quarantined one has its memory
+    if (done.ok() && !chunk.handle) done = acquire(chunk);  // a quarantined one has its memory
     if (!done.ok()) return;
     {
       const Lock lock(mutex_);
