@@ -1,23 +1,13 @@
 // Growth: policy, capacity, places, and what happens on the way out of memory.
 #include <gtest/gtest.h>
 
-#include <granule/resource.hpp>
-
-#include "scripted_backend.hpp"
+#include "core_fixture.hpp"
 
 namespace granule {
 namespace {
 
-class GrowthTest : public testing::Test {
+class GrowthTest : public CoreTest {
  protected:
-  GrowthTest() {
-    environment.sink = &sink;
-    environment.runtime.memory = &memory;
-  }
-  ~GrowthTest() override { EXPECT_EQ(memory.blocks, 0u); }
-  VirtualMemoryResource resource(const VmmOptions& options = {}) {
-    return VirtualMemoryResource::create(driver, options, environment).value();
-  }
   /// No more than so many bytes at a time are to be had.
   void memory_in_pieces_of(std::uint64_t most) {
     driver.script = [most](Call& call) -> std::optional<DriverStatus> {
@@ -26,12 +16,6 @@ class GrowthTest : public testing::Test {
       return DriverStatus::kOutOfMemory;
     };
   }
-  CountedMemory memory;
-  KeptReports sink;
-  Environment environment;
-  ScriptedBackend driver;
-  Stream stream = Stream::bind(driver, StreamHandle{0x77}).value();
-  Stream other = Stream::bind(driver, StreamHandle{0x78}).value();
 };
 
 TEST_F(GrowthTest, PlaceMustBeAMultipleOfGranuleAndAlignment) {

@@ -3,45 +3,28 @@
 
 #include <granule/pool.hpp>
 
-#include "scripted_backend.hpp"
+#include "core_fixture.hpp"
 
 namespace granule {
 namespace {
 
-class RecyclerTest : public testing::Test {
+class RecyclerTest : public CoreTest {
  protected:
-  RecyclerTest() {
-    environment.sink = &sink;
-    environment.runtime.memory = &memory;
-    driver.script = [this](Call& call) -> std::optional<DriverStatus> {
-      if (auto* plain = std::get_if<MemAlloc>(&call)) plain->ptr = DevicePtr{next += 4096};
-      if (auto* block = std::get_if<MemAllocFromPoolAsync>(&call))
-        block->ptr = DevicePtr{next += 4096};
-      if (auto* create = std::get_if<MemPoolCreate>(&call)) create->pool = PoolHandle{5};
-      auto* capturing = std::get_if<StreamIsCapturing>(&call);
-      if (!capturing) return std::nullopt;
-      capturing->status = capture;
-      return DriverStatus::kSuccess;
-    };
+  std::optional<DriverStatus> answer(Call& call) override {
+    if (auto* plain = std::get_if<MemAlloc>(&call)) plain->ptr = DevicePtr{next += 4096};
+    if (auto* block = std::get_if<MemAllocFromPoolAsync>(&call))
+      block->ptr = DevicePtr{next += 4096};
+    if (auto* create = std::get_if<MemPoolCreate>(&call)) create->pool = PoolHandle{5};
+    auto* query = std::get_if<StreamIsCapturing>(&call);
+    if (!query) return std::nullopt;
+    query->status = capture;
+    return DriverStatus::kSuccess;
   }
-  ~RecyclerTest() override { EXPECT_EQ(memory.blocks, 0u); }
   RecyclingPool recycler(std::uint64_t limit = kNoLimit) {
     return RecyclingPool::create(driver, {{0}, limit}, environment).value();
   }
-  template <class F>
-  std::string calls_of(F&& act) {
-    const std::size_t before = driver.log.size();
-    act();
-    return driver.calls(before);
-  }
-  CountedMemory memory;
-  KeptReports sink;
-  Environment environment;
-  ScriptedBackend driver;
   std::uint64_t next = 1 << 20;
-  CaptureStatus capture = CaptureStatus::kNone;
-  Stream stream = Stream::bind(driver, StreamHandle{0x77}).value();
-  Stream other = Stream::bind(driver, StreamHandle{0x78}).value();
+  CaptureStatus capture = CaptureStatus::kNone;  // of every stream
 };
 
 TEST_F(RecyclerTest, ColdBlockIsAllocatedInThePrimaryContextInRelaxedMode) {

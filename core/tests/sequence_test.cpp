@@ -1,32 +1,12 @@
 // The driver calls of each operation, in order: what is made first, waited for, put back.
 #include <gtest/gtest.h>
 
-#include <granule/resource.hpp>
-
-#include "scripted_backend.hpp"
+#include "core_fixture.hpp"
 
 namespace granule {
 namespace {
 
-class SequenceTest : public testing::Test {
- protected:
-  VirtualMemoryResource resource(const VmmOptions& options = {}) {
-    Environment environment;
-    environment.sink = &sink;
-    return VirtualMemoryResource::create(driver, options, environment).value();
-  }
-  /// The calls of `act`.
-  template <class F>
-  std::string calls_of(F&& act) {
-    const std::size_t before = driver.log.size();
-    act();
-    return driver.calls(before);
-  }
-  ScriptedBackend driver;
-  KeptReports sink;
-  Stream stream = Stream::bind(driver, StreamHandle{0x77}).value();
-  Stream other = Stream::bind(driver, StreamHandle{0x78}).value();
-};
+class SequenceTest : public CoreTest {};
 
 VmmOptions deferred() {
   VmmOptions options;

@@ -1,34 +1,16 @@
 // suspend and resume half-way: what is put back, what is reported, what stays to be tried again.
 #include <gtest/gtest.h>
 
-#include <granule/resource.hpp>
-
-#include "scripted_backend.hpp"
+#include "core_fixture.hpp"
 
 namespace granule {
 namespace {
 
-class SuspendTest : public testing::Test {
+class SuspendTest : public CoreTest {
  protected:
   SuspendTest() {
-    environment.sink = &sink;
-    environment.runtime.memory = &memory;
+    stream = Stream::bind(driver, StreamHandle{0x77}, {.never_captures = true}).value();
   }
-  ~SuspendTest() override { EXPECT_EQ(memory.blocks, 0u); }
-  VirtualMemoryResource resource(const VmmOptions& options = {}) {
-    return VirtualMemoryResource::create(driver, options, environment).value();
-  }
-  template <class F>
-  std::string calls_of(F&& act) {
-    const std::size_t before = driver.log.size();
-    act();
-    return driver.calls(before);
-  }
-  CountedMemory memory;
-  KeptReports sink;
-  Environment environment;
-  ScriptedBackend driver;
-  Stream stream = Stream::bind(driver, StreamHandle{0x77}, {.never_captures = true}).value();
 };
 
 TEST_F(SuspendTest, RefusedUnmapMapsTheSetAgain) {
