@@ -313,11 +313,12 @@ Status ResourceCore::bring_back(Record& record) {
   Status done;
   for_each_in_chain(record, [&](Mapping& mapping) {
     if (!done.ok() || mapping.state == MappingState::kMapped) return;
+    // One that is said not to be there stays quarantined until the map has shown it.
     if (mapping.state == MappingState::kQuarantined) done = clear_place(mapping);
     Chunk& chunk = *mapping.chunk;
     if (done.ok() && !chunk.handle) done = acquire(chunk);  // a quarantined one has its memory
     if (!done.ok()) return;
-    {
+    if (mapping.state == MappingState::kSuspended) {
       const Lock lock(mutex_);
       mapping.state = MappingState::kClaimed;
     }
