@@ -180,7 +180,7 @@ void run_churn(Gpu& gpu) {
   const std::vector<Operation> trace = churn_trace(&live_peak);
   std::printf("\nB3 churn of %zu operations, live peak %.2f GiB\n", trace.size(),
               static_cast<double>(live_peak) / static_cast<double>(kGiB));
-  for (const std::uint64_t cache : {kGiB / 2, kGiB, 2 * kGiB})
+  for (const std::uint64_t cache : {kGiB / 2, kGiB, 2 * kGiB, 4 * kGiB})
     for (const std::uint32_t fit : {0u, 10u, 25u, 50u}) churn(gpu, trace, live_peak, cache, fit);
 }
 

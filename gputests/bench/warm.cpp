@@ -21,6 +21,39 @@ void pairs(const std::string& name, F&& pair) {
   samples.print(name);
 }
 
+void spin_for_50_ms(Gpu& gpu) {
+  LaunchKernel spin;
+  spin.duration_ns = 50'000'000;
+  spin.stream = gpu.raw;
+  call(*gpu.backend, spin);
+}
+
+/// The driver calls of a close that does not block, with work in flight, alone: is the stream being
+/// captured, a marker behind its work, and in relaxed mode a look at the oldest marker.
+void floor_deferred(Gpu& gpu) {
+  Backend& backend = *gpu.backend;
+  std::vector<EventHandle> events;
+  for (int i = 0; i < 250; ++i) events.push_back(call(backend, EventCreate{}).event);
+  Samples closes;
+  for (int round = 0; round < 40; ++round) {
+    spin_for_50_ms(gpu);
+    for (const EventHandle event : events)
+      time_once(closes, [&] {
+        call(backend, StreamIsCapturing{gpu.raw, CaptureStatus::kNone});
+        const CaptureMode before =
+            call(backend, ThreadExchangeStreamCaptureMode{CaptureMode::kRelaxed, {}}).previous;
+        EventQuery look{events.front()};
+        (void)backend.run(look);  // not ready, as a rule
+        call(backend, ThreadExchangeStreamCaptureMode{before, {}});
+        call(backend, EventRecord{event, gpu.raw});
+      });
+    call(backend, StreamSynchronize{gpu.raw});
+  }
+  for (const EventHandle event : events) call(backend, EventDestroy{event});
+  Samples::head("deferred close with 50 ms of work in flight (10,000 frees of 2 MiB)");
+  closes.print("floor: the same driver calls, bare");
+}
+
 // A close that does not block, with a kernel of 50 ms in flight, and 10,000 frees that never fault.
 void deferred(Gpu& gpu, bool worker) {
   Backend& backend = *gpu.backend;
@@ -43,10 +76,7 @@ void deferred(Gpu& gpu, bool worker) {
       touch.stream = gpu.raw;
       call(backend, touch);
     }
-    LaunchKernel spin;
-    spin.duration_ns = 50'000'000;
-    spin.stream = gpu.raw;
-    call(backend, spin);
+    spin_for_50_ms(gpu);
     for (Buffer& buffer : buffers) time_once(closes, [&] { must(buffer.close()); });
     buffers.clear();
     call(backend, StreamSynchronize{gpu.raw});
@@ -59,7 +89,6 @@ void deferred(Gpu& gpu, bool worker) {
     }
   }
   resource.reset();  // joins the worker, whatever it was in the middle of
-  Samples::head("deferred close with 50 ms of work in flight (10,000 frees of 2 MiB)");
   closes.print(worker ? "close, a worker gives back" : "close");
   if (!worker) collects.print("collect with a budget of 200 us");
   std::printf("bytes left over: %lld\n",
@@ -69,6 +98,7 @@ void deferred(Gpu& gpu, bool worker) {
 }  // namespace
 
 void run_deferred(Gpu& gpu) {
+  floor_deferred(gpu);
   deferred(gpu, false);
   deferred(gpu, true);
 }

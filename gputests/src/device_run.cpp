@@ -190,9 +190,25 @@ class Runner {
     return fresh;
   }
 
+  /// The thread as programs find it: no context, captures of others in the way. A program that
+  /// ended early may have left it otherwise.
+  void put_back_thread() {
+    ThreadExchangeStreamCaptureMode mode;
+    mode.mode = CaptureMode::kGlobal;
+    backend_->run(mode);
+    constexpr int kDeepest = 64;
+    for (int i = 0; i < kDeepest; ++i) {
+      CtxGetCurrent current;
+      if (backend_->run(current) != DriverStatus::kSuccess || !current.context) return;
+      CtxPopCurrent pop;
+      backend_->run(pop);
+    }
+  }
+
   /// Whether the device is as the first program found it.
   bool usable() {
     if (!options_.cuda) return true;
+    put_back_thread();
     backend_->open_all_gates();  // a stream that stays held holds up what comes later
     if (!context_.empty()) return true;
     model::Config now = config_;

@@ -251,6 +251,11 @@ DriverStatus run_call(State& state, ThreadId thread, CloseGate& call) {
   const ResolvedStream found = resolve_stream(state, thread, call.stream);
   if (found.status != DriverStatus::kSuccess) return found.status;
   if (is_capturing(state, found.number)) return DriverStatus::kStreamCaptureUnsupported;
+  // A further gate of a stream that is held is no call of the driver's.
+  if (state.streams[found.number].closed_gates == 0) {
+    const DriverStatus out = check_null_stream(state, found.number);
+    if (out != DriverStatus::kSuccess) return out;
+  }
   Work gate;
   gate.kind = WorkKind::kGate;
   enqueue(state, found.number, std::move(gate));
