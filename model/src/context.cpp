@@ -12,12 +12,6 @@ bool is_device(const State& state, DeviceId device) {
   return device.value >= 0 && device.value < static_cast<std::int32_t>(state.devices.size());
 }
 
-std::uint64_t current_context(const State& state, ThreadId thread) {
-  const auto it = state.threads.find(thread.value);
-  if (it == state.threads.end() || it->second.contexts.empty()) return 0;
-  return it->second.contexts.back();
-}
-
 bool is_context(const State& state, ContextHandle context) {
   return state.contexts.count(context.value) != 0;
 }
@@ -100,6 +94,12 @@ std::int32_t attribute_of(const State& state, const Device& device, std::int32_t
 }
 
 }  // namespace
+
+std::uint64_t current_context(const State& state, ThreadId thread) {
+  const auto it = state.threads.find(thread.value);
+  if (it == state.threads.end() || it->second.contexts.empty()) return 0;
+  return it->second.contexts.back();
+}
 
 DriverStatus need_context(State& state, ThreadId thread, std::uint64_t& context) {
   context = current_context(state, thread);

@@ -85,6 +85,8 @@ DriverStatus perform(State& state, std::uint64_t stream, const Work& work, Strea
 bool value_is_there(const State& state, const Work& work);
 
 // context.cpp
+/// The context on top of the thread's stack; 0 if there is none.
+std::uint64_t current_context(const State& state, ThreadId thread);
 /// The current context of a thread: INVALID_CONTEXT, CONTEXT_IS_DESTROYED, a sticky error, or
 /// kSuccess with its handle value.
 DriverStatus need_context(State& state, ThreadId thread, std::uint64_t& context);

@@ -14,6 +14,7 @@ struct Target {
   std::uint64_t stream = kNone;
   std::int32_t device = 0;
   bool captured = false;
+  bool in_context = true;  // the calling thread has one
 };
 
 Target target_of(State& state, ThreadId thread, StreamHandle handle) {
@@ -25,6 +26,7 @@ Target target_of(State& state, ThreadId thread, StreamHandle handle) {
   target.stream = found.number;
   target.device = state.streams[found.number].device;
   target.captured = is_capturing(state, found.number);
+  target.in_context = current_context(state, thread) != 0;
   return target;
 }
 
@@ -54,11 +56,20 @@ DriverStatus submit_early(State& state, const Target& target, Work work) {
 
 enum class By : std::uint8_t { kFill, kCopy };
 
+/// Measured: without a current context a copy reaches no further than one mapping (fills do).
+bool is_out_of_reach(State& state, const Target& target, DevicePtr ptr, std::uint64_t size) {
+  if (target.in_context) return false;
+  const auto mapping = mapping_at(state, ptr.value);
+  return mapping != state.mappings.end() &&
+         mapping->first + mapping->second.size < ptr.value + size;
+}
+
 bool usable(State& state, const Target& target, DevicePtr ptr, std::uint64_t size, bool write,
             By by) {
   if (size == 0) return true;
   const std::uint64_t capture = state.streams[target.stream].capture;
   if (capture != 0 && state.pools.is_captured({ptr.value, size}, capture)) return true;
+  if (by == By::kCopy && is_out_of_reach(state, target, ptr, size)) return false;
   return check_range(state, ptr.value, size, target.device, write, true, by == By::kCopy).ok();
 }
 
