@@ -14,10 +14,14 @@ constexpr std::array kKinds{std::string_view("clean"),  std::string_view("unmet"
                             std::string_view("hang"),   std::string_view("crash"),
                             std::string_view("unfit")};
 
-bool touches_process(prop::Verb verb) {
+bool touches_process(const prop::Statement& s) {
   using prop::Verb;
-  switch (verb) {
-    case Verb::kContext:
+  switch (s.verb) {
+    case Verb::kContext: {
+      // What the thread has is put back between programs; a context of its own is made elsewhere.
+      const auto* name = s.operand<prop::Name>(0);
+      return name == nullptr || (name->text != "none" && name->text != "primary");
+    }
     case Verb::kCuCtxCreate:
     case Verb::kCuCtxDestroy:
     case Verb::kCuDevicePrimaryCtxRetain:
@@ -86,10 +90,10 @@ bool needs_process(const prop::Program& program) {
   };
   // What a capture forbids outlasts its stream.
   if (has(prop::Verb::kBeginCapture) && has(prop::Verb::kDestroy)) return true;
-  return std::any_of(
-      program.statements.begin(), program.statements.end(), [](const prop::Statement& s) {
-        return touches_process(s.verb) || expects_fault(s) || !s.host_function.empty();
-      });
+  return std::any_of(program.statements.begin(), program.statements.end(),
+                     [](const prop::Statement& s) {
+                       return touches_process(s) || expects_fault(s) || !s.host_function.empty();
+                     });
 }
 
 void shorten_waits(prop::Program& program, std::uint64_t times) {

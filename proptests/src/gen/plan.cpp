@@ -85,6 +85,7 @@ constexpr OpRow kOps[] = {
     {Op::kSteal, Feature::kSteal, 1},
     {Op::kUnsteal, Feature::kSteal, 1},
     {Op::kHints, Feature::kHints, 1},
+    {Op::kContext, Feature::kContexts, 2},
 };
 static_assert(std::size(kOps) == kOpCount);
 
@@ -112,6 +113,7 @@ std::uint64_t share_of(Feature feature) {
     case Feature::kFaultsSticky:
     case Feature::kBadOptions:
     case Feature::kResources:
+    case Feature::kContexts:
       return 1;
     case Feature::kFaults:
     case Feature::kSecondDevice:

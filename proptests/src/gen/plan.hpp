@@ -57,8 +57,9 @@ enum class Op : std::uint8_t {
   kSteal,
   kUnsteal,
   kHints,
+  kContext,
 };
-inline constexpr std::size_t kOpCount = static_cast<std::size_t>(Op::kHints) + 1;
+inline constexpr std::size_t kOpCount = static_cast<std::size_t>(Op::kContext) + 1;
 
 /// Kinds of sizes; a palette gives each a weight.
 enum class SizeKind : std::uint8_t {

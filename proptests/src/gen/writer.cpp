@@ -44,7 +44,7 @@ Writer::Emit Writer::emit_of(Op op) {
       &Writer::make_stream,   &Writer::destroy,       &Writer::begin_capture, &Writer::end_capture,
       &Writer::resource,      &Writer::drop_resource, &Writer::pool_setting,  &Writer::threads,
       &Writer::fail,          &Writer::fail_host,     &Writer::no_faults,     &Writer::steal,
-      &Writer::unsteal,       &Writer::hints};
+      &Writer::unsteal,       &Writer::hints,         &Writer::context};
   return kTable[static_cast<std::size_t>(op)];
 }
 

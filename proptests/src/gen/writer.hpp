@@ -151,6 +151,7 @@ class Writer {
   bool steal();
   bool unsteal();
   bool hints();
+  bool context();
 
   // writer.cpp
   static Emit emit_of(Op op);

@@ -242,6 +242,12 @@ bool Writer::pool_setting() {
   return true;
 }
 
+/// The library needs no current context, and puts none there.
+bool Writer::context() {
+  add(Line(Verb::kContext).name(c_.chance(2, 3) ? "none" : "primary"));
+  return true;
+}
+
 bool Writer::threads() {
   static constexpr std::array<Op, 22> kOps{
       Op::kGrow,   Op::kAllocate, Op::kClose,   Op::kUse,   Op::kDrop,       Op::kFill,

@@ -123,17 +123,46 @@ bool is_import_out_of_reach(const World& world, const Statement& s, DriverStatus
   return std::any_of(devices.begin(), devices.end(), [](const auto& d) { return !d.peers; });
 }
 
+bool can_write(const std::vector<AccessEntry>& access, std::int32_t device) {
+  return std::any_of(access.begin(), access.end(), [&](const AccessEntry& entry) {
+    return entry.location == device_location(DeviceId{device}) &&
+           entry.access == Access::kReadWrite;
+  });
+}
+
+/// A copy or fill of the library's by a device that may not write: the program's own doing. Memory
+/// of the host is copied by whoever may.
+bool is_copy_without_access(World& world, const Statement& s) {
+  if (s.has("zero")) {
+    const ResourceObject* resource = resource_of_in_outcome(world, s);
+    const Name* on = s.value<Name>("on");
+    const auto* stream = on ? world.find_as<StreamObject>(on->text) : nullptr;
+    return !resource || !can_write(resource->access, stream ? stream->device : resource->device);
+  }
+  if (s.verb != Verb::kSuspend && s.verb != Verb::kResume) return false;
+  for (std::size_t i = 0; i < s.operands.size(); ++i) {
+    const Name* name = s.operand<Name>(i);
+    const auto* buffer = name ? world.find_as<BufferObject>(name->text) : nullptr;
+    if (!buffer || !is_vmm(buffer->resource.get())) continue;
+    if (buffer->resource->options.vmm.location.type != LocationType::kDevice) return true;
+    const std::int32_t device =
+        buffer->lane == kHostLane ? buffer->resource->device : world.timeline.device(buffer->lane);
+    const auto lacks = [&](const auto& part) { return !can_write(part.access, device); };
+    if (std::any_of(buffer->segments.begin(), buffer->segments.end(), lacks) ||
+        std::any_of(buffer->put_away.begin(), buffer->put_away.end(), lacks))
+      return true;
+  }
+  return false;
+}
+
 std::optional<Failure> check_error(World& world, const Statement& s, const Reply& reply) {
   if (reply.kind != Reply::Kind::kError || reply.word != name_of(ErrorCode::kDriver))
     return std::nullopt;
   const auto status = status_named(reply.detail);
   if (!status || world.any_orphan()) return std::nullopt;
   if (is_named_by_a_fault(world, reply.detail) || is_explained(world, *status) ||
-      is_import_out_of_reach(world, s, *status))
+      is_import_out_of_reach(world, s, *status) || is_copy_without_access(world, s))
     return std::nullopt;
-  // Copies and fills by those that may not write are the program's own doing.
-  const bool copies = s.verb == Verb::kSuspend || s.verb == Verb::kResume || s.has("zero");
-  if (copies) return std::nullopt;
   return wrong("unexplained " + std::string(reply.detail),
                "no fault and no capture explains the driver's error: " + reply.why);
 }

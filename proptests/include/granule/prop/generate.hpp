@@ -60,7 +60,8 @@ namespace granule::prop {
   X(kPools, "pools", "stream-ordered pools")                                              \
   X(kWorker, "worker", "resources with a worker of their own")                            \
   X(kRecycler, "recycler", "the recycling pool")                                          \
-  X(kResources, "resources", "several resources, made and dropped on the way")
+  X(kResources, "resources", "several resources, made and dropped on the way")            \
+  X(kContexts, "contexts", "a thread that has no current context")
 
 enum class Feature : std::uint8_t {
 #define GRANULE_FEATURE(id, name, what) id,
