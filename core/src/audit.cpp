@@ -80,6 +80,20 @@ void ResourceCore::for_each_mapping(
     }
 }
 
+void ResourceCore::for_each_range(
+    const std::function<void(const VirtualMemoryResource::RangeView&)>& visit) {
+  using State = VirtualMemoryResource::RangeState;
+  const Lock lock(mutex_);
+  const auto show = [&](const Record& record, State state) {
+    if (record.last)
+      visit({DevicePtr{record.base}, record.size, committed(record), state, record.suspended});
+  };
+  for (const Record& record : open_) show(record, State::kOpen);
+  for (const Record& record : pending_)
+    show(record, record.state == RecordState::kParked ? State::kParked : State::kRetired);
+  for (const Record& record : idle_) show(record, State::kIdle);
+}
+
 std::optional<BufferView> ResourceCore::buffer_at(std::uint64_t address) {
   const Lock lock(mutex_);
   const Record* found = nullptr;

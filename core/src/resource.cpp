@@ -205,6 +205,10 @@ void VirtualMemoryResource::for_each_mapping(
     const std::function<void(const MappingView&)>& visit) const {
   core_->for_each_mapping(visit);
 }
+void VirtualMemoryResource::for_each_range(
+    const std::function<void(const RangeView&)>& visit) const {
+  core_->for_each_range(visit);
+}
 void VirtualMemoryResource::for_each_stream(const Buffer& buffer,
                                             const std::function<void(const Stream&)>& visit) const {
   if (buffer.is_closed()) return;

@@ -89,6 +89,7 @@ class ResourceCore {
   std::string check_invariants();
   void for_each_mapping(
       const std::function<void(const VirtualMemoryResource::MappingView&)>& visit);
+  void for_each_range(const std::function<void(const VirtualMemoryResource::RangeView&)>& visit);
   std::optional<BufferView> buffer_at(std::uint64_t address);
 
   Properties properties();

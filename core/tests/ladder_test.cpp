@@ -260,6 +260,59 @@ TEST_F(LadderTest, AccessListOfACallLastsAsLongAsItsChunks) {
   EXPECT_EQ(seen, 1u);
 }
 
+std::vector<VirtualMemoryResource::RangeView> ranges_of(const VirtualMemoryResource& r) {
+  std::vector<VirtualMemoryResource::RangeView> seen;
+  r.for_each_range([&](const VirtualMemoryResource::RangeView& view) { seen.push_back(view); });
+  return seen;
+}
+using RangeState = VirtualMemoryResource::RangeState;
+
+TEST_F(LadderTest, OpenRangesAreToldOneByOne) {
+  auto r = resource();
+  EXPECT_TRUE(ranges_of(r).empty());
+  Buffer a = r.allocate(stream, 2 * kG, {.capacity = 4 * kG}).value();
+  Buffer b = a.grow(3 * kG).value().buffer;
+  const auto seen = ranges_of(r);
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].base, a.ptr());
+  EXPECT_EQ(seen[0].committed, 2 * kG);
+  EXPECT_EQ(seen[1].size, 3 * kG);
+  EXPECT_EQ(seen[1].state, RangeState::kOpen);
+  EXPECT_FALSE(seen[1].suspended);
+}
+
+TEST_F(LadderTest, SuspendedAndIdleRangesAreTold) {
+  auto r = resource(FreePolicy::kSynchronize, 8 * kG);
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer b = r.allocate(stream, 2 * kG).value();
+  Buffer* const one[] = {&a};
+  EXPECT_TRUE(r.suspend(one, false).ok());
+  EXPECT_TRUE(b.close().ok());
+  const auto seen = ranges_of(r);
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_TRUE(seen[0].suspended);
+  EXPECT_EQ(seen[1].state, RangeState::kIdle);
+  EXPECT_EQ(seen[1].committed, r.statistics().cached);
+}
+
+TEST_F(LadderTest, PendingAndParkedRangesAreTold) {
+  auto r = resource(deferred());
+  Buffer a = r.allocate(stream, kG).value();
+  Buffer b = r.allocate(other, 2 * kG).value();
+  driver.fail<EventQuery>(DriverStatus::kNotReady, 1, 9);
+  EXPECT_TRUE(a.close().ok());
+  capturing = other.handle();
+  EXPECT_FALSE(b.close().ok());
+  EXPECT_TRUE(b.drop().ok());
+  const auto seen = ranges_of(r);
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].state, RangeState::kRetired);
+  EXPECT_EQ(seen[0].committed, r.statistics().retired);
+  EXPECT_EQ(seen[1].state, RangeState::kParked);
+  EXPECT_EQ(seen[1].committed, r.statistics().parked);
+  capturing = {};
+}
+
 TEST_F(LadderTest, ChunkThatTwoLeakedRangesMapIsForgottenOnce) {
   {
     auto r = resource();

@@ -1,6 +1,8 @@
 // DriverState: the value around State, and its read-only views.
 #include <granule/model/model.hpp>
 
+#include <algorithm>
+
 #include "calls.hpp"
 #include "memory_range.hpp"
 #include "streams.hpp"
@@ -188,6 +190,24 @@ std::vector<MappingView> DriverState::mappings_in(std::uint64_t address, std::ui
     found.push_back(view_of(state, it->first, it->second));
   }
   return found;
+}
+
+std::vector<BlockView> DriverState::blocks() const {
+  std::vector<BlockView> all;
+  const auto add_plain = [&](const std::map<std::uint64_t, PlainMemory>& memory, bool freed) {
+    for (const auto& [base, plain] : memory)
+      all.push_back({BlockView::Kind::kPlain, base, plain.size,
+                     device_location(DeviceId{plain.device}), freed});
+  };
+  add_plain(state_->plain, false);
+  add_plain(state_->dying_plain, true);
+  for (const auto& [handle, pool] : state_->pools.pools())
+    for (const auto& [offset, block] : pool.live)
+      all.push_back(
+          {BlockView::Kind::kPool, pool.window.base + offset, block.size, pool.place(), false});
+  std::sort(all.begin(), all.end(),
+            [](const BlockView& a, const BlockView& b) { return a.base < b.base; });
+  return all;
 }
 
 std::vector<HandleView> DriverState::handles() const {

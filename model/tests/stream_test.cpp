@@ -88,6 +88,33 @@ TEST(Streams, a_plain_free_waits_for_everything_and_blocks_without_effect) {
   EXPECT_EQ(m.free_change(), 0);
 }
 
+TEST(Streams, blocks_are_plain_memory_and_pool_blocks_with_what_was_asked_for) {
+  Machine m;
+  const StreamHandle s = m.stream();
+  const DevicePtr x = m.made(MemAlloc{100, {}}).ptr;
+  const DevicePtr y = m.made(MemAlloc{2 * kG, {}}).ptr;
+  MemAllocAsync ask;
+  ask.size = 512;
+  ask.stream = s;
+  const DevicePtr z = m.made(ask).ptr;
+  m.call(CloseGate{s});
+  m.fill(y, 0x11, kG, s);
+  MemFreeAsync give;
+  give.ptr = y;
+  give.stream = s;
+  EXPECT_EQ(m.call(give), kSuccess);
+  std::size_t seen = 0;
+  for (const BlockView& block : m.state.blocks()) {
+    const bool pool = block.base == z.value;
+    EXPECT_EQ(block.kind == BlockView::Kind::kPool, pool);
+    EXPECT_EQ(block.size, block.base == x.value ? 100u : pool ? 512u : 2 * kG);
+    EXPECT_EQ(block.freed, block.base == y.value);
+    ++seen;
+  }
+  EXPECT_EQ(seen, 3u);
+  m.call(OpenGate{s});
+}
+
 TEST(Streams, work_on_an_unmapped_address_faults_when_it_runs) {
   Machine m;
   const StreamHandle s = m.stream();

@@ -139,7 +139,7 @@ class GRANULE_EXPORT VirtualMemoryResource {
   /// as they show without asking the driver). Returns the first broken invariant in words, or an
   /// empty string. Only at a quiet moment.
   std::string check_invariants() const;
-  /// Calls visit(range, state) for every reservation and mapping, for pictures and ledgers.
+  /// Calls visit(view) for every mapping, ascending in each reservation, for pictures and ledgers.
   struct MappingView {
     DevicePtr base;
     std::uint64_t size = 0;
@@ -151,6 +151,19 @@ class GRANULE_EXPORT VirtualMemoryResource {
     const AccessEntries* access = nullptr;  // the promised access; valid during the call
   };
   void for_each_mapping(const std::function<void(const MappingView&)>& visit) const;
+  /// Who has a range: a buffer or holder, a free behind unfinished work, a free kept for a capture
+  /// or because a wait failed, or the cache (the figures of Statistics say the same in sums).
+  enum class RangeState : std::uint8_t { kOpen, kRetired, kParked, kIdle };
+  struct RangeView {
+    DevicePtr base;
+    std::uint64_t size = 0;       // bytes that its buffer shows, or showed
+    std::uint64_t committed = 0;  // bytes of its mappings, from `base` on
+    RangeState state = RangeState::kOpen;
+    bool suspended = false;
+  };
+  /// Calls visit(view) for every range there is; ranges that share memory come one by one. `visit`
+  /// runs under the resource's lock and calls nothing of it. Thread-safe.
+  void for_each_range(const std::function<void(const RangeView&)>& visit) const;
   /// Calls visit(stream) for every stream that a release of `buffer` now would wait for.
   void for_each_stream(const Buffer& buffer, const std::function<void(const Stream&)>& visit) const;
 

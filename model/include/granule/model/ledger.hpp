@@ -50,6 +50,16 @@ struct MappingView {
   Location location;             ///< where the memory lies
 };
 
+/// Memory that no reservation holds: a cuMemAlloc allocation, or a block of a pool.
+struct BlockView {
+  enum class Kind : std::uint8_t { kPlain, kPool };
+  Kind kind = Kind::kPlain;
+  std::uint64_t base = 0;
+  std::uint64_t size = 0;  ///< bytes asked for
+  Location location;       ///< where the memory lies
+  bool freed = false;      ///< plain: its free on a stream is queued and has not run
+};
+
 /// One handle value with references, or whose memory a mapping keeps.
 struct HandleView {
   AllocationHandle handle;

@@ -106,6 +106,7 @@ class GRANULE_EXPORT DriverState {
   std::vector<MappingView> mappings() const;
   std::vector<MappingView> mappings_in(std::uint64_t address, std::uint64_t size) const;
   std::vector<HandleView> handles() const;
+  std::vector<BlockView> blocks() const;
 
   /// Whether the work that an event recorded has run. True for one never recorded.
   bool event_done(EventHandle event) const;
