@@ -170,7 +170,9 @@ class Check {
                 small.minimal ? ", proven minimal (taking anything away loses the failure)" : "",
                 static_cast<Count>(small.runs), indented(small.program).c_str());
     std::printf("%s\n", picture.drawing.c_str());
-    std::printf("  saved:     %s\n  reproduce: %s\n  found by:  %s\n", path.c_str(), replay.c_str(),
+    std::printf("  saved:     %s\n  reproduce: %s\n  look:      %s\n  found by:  %s\n",
+                path.c_str(), replay.c_str(),
+                look_command(flags_of(run, flags_.target), path).c_str(),
                 command_of(flags_, failure.index).c_str());
   }
 

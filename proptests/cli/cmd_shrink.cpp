@@ -54,7 +54,8 @@ void shrink_program(const prop::Program& program, const ShrinkFlags& flags) {
                             : ", the time ran out",
               static_cast<unsigned long long>(small.runs), indented(small.program).c_str(),
               picture.failure.c_str(), picture.drawing.c_str());
-  std::printf("  saved:     %s\n  reproduce: %s\n", path.c_str(), replay.c_str());
+  std::printf("  saved:     %s\n  reproduce: %s\n  look:      %s\n", path.c_str(), replay.c_str(),
+              look_command(flags_of(run, flags.run.target), path).c_str());
   set_exit_code(kViolated);
 }
 

@@ -79,6 +79,11 @@ Picture picture_of(const prop::Program& program, const prop::RunOptions& options
   return picture;
 }
 
+std::string look_command(const std::string& flags, const std::string& path) {
+  return "granule show --html " + path.substr(0, path.rfind(".granule")) + ".html" + flags + " " +
+         path;
+}
+
 std::string indented(const prop::Program& program) {
   std::istringstream lines(prop::to_text(program));
   std::string text;

@@ -31,6 +31,10 @@ struct Picture {
 };
 Picture picture_of(const prop::Program& program, const prop::RunOptions& options);
 
+/// "granule show --html FILE.html FLAGS FILE": what opens a saved failure as a page. `flags` are
+/// those of flags_of.
+std::string look_command(const std::string& flags, const std::string& path);
+
 /// The program's lines, without `granule 1`, each behind four spaces.
 std::string indented(const prop::Program& program);
 

@@ -129,6 +129,15 @@ class VmmTarget final : public TargetResource {
       if (view.mapped) visit(view.base);
     });
   }
+  void for_each_range(const std::function<void(const TargetRange&)>& visit) override {
+    resource_.for_each_range([&](const VirtualMemoryResource::RangeView& view) {
+      visit({view.base, view.size, view.committed, state_of(view.state), view.suspended});
+    });
+    resource_.for_each_mapping([&](const VirtualMemoryResource::MappingView& view) {
+      if (view.quarantined)
+        visit({view.base, view.size, view.size, TargetRange::State::kQuarantined, false});
+    });
+  }
   const Statistics* statistics() override {
     statistics_ = resource_.statistics();
     return &statistics_;
@@ -136,6 +145,20 @@ class VmmTarget final : public TargetResource {
   std::string check_invariants() override { return resource_.check_invariants(); }
 
  private:
+  static TargetRange::State state_of(VirtualMemoryResource::RangeState state) {
+    using From = VirtualMemoryResource::RangeState;
+    switch (state) {
+      case From::kOpen:
+        return TargetRange::State::kOpen;
+      case From::kRetired:
+        return TargetRange::State::kRetired;
+      case From::kParked:
+        return TargetRange::State::kParked;
+      case From::kIdle:
+        return TargetRange::State::kIdle;
+    }
+    return TargetRange::State::kOpen;
+  }
   static Result<std::unique_ptr<TargetBuffer>> wrap(Result<Buffer> made) {
     if (!made) return made.error();
     return std::unique_ptr<TargetBuffer>(std::make_unique<VmmBuffer>(std::move(*made)));

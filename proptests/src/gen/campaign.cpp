@@ -260,21 +260,6 @@ RunOptions campaign_run(const CampaignOptions& options, std::uint64_t index) {
   return run;
 }
 
-RunReport run_guarded(const Program& program, const RunOptions& options) {
-  try {
-    return run(program, options);
-  } catch (const std::exception& error) {
-    RunReport report;
-    report.status = RunStatus::kFailed;
-    report.failure = Failure{};
-    report.failure->kind = Failure::Kind::kInvariant;
-    report.failure->statement = program.statements.size();
-    report.failure->signature = std::string("exception ") + error.what();
-    report.failure->message = std::string("an exception left the library: ") + error.what();
-    return report;
-  }
-}
-
 CampaignResult run_campaign(const CampaignOptions& options) { return Campaign(options).run(); }
 
 }  // namespace granule::prop

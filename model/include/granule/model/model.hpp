@@ -75,7 +75,8 @@ class GRANULE_EXPORT DriverState {
   /// The same up to the last pool block that was freed on the stream.
   bool advance_frees(ThreadId thread, StreamHandle stream);
   /// An error of earlier work has killed the contexts of all devices: what is queued has no effect
-  /// any more, and their calls answer `status`, at once or from the first one on that looks at work.
+  /// any more, and their calls answer `status`, at once or from the first one on that looks at
+  /// work.
   void lose_contexts(DriverStatus status, bool at_once);
   /// Faults that happened and were not reported become the answer of their device's calls.
   void reveal_faults();

@@ -108,7 +108,4 @@ RunOptions campaign_run(const CampaignOptions& options, std::uint64_t index);
 /// Runs programs until time, number, failures or the user say stop.
 CampaignResult run_campaign(const CampaignOptions& options);
 
-/// As run(), but an exception is a failure ("exception ...") rather than the end of everything.
-RunReport run_guarded(const Program& program, const RunOptions& options);
-
 }  // namespace granule::prop

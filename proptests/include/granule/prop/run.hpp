@@ -154,11 +154,13 @@ struct RunReport {
 
 /// Runs a program on a fresh machine.
 RunReport run(const Program& program, const RunOptions& options = {});
+/// As run(), but an exception is a failure ("exception ...") rather than the end of everything.
+RunReport run_guarded(const Program& program, const RunOptions& options);
 
 /// "LINE: MESSAGE" with the statement's text.
 std::string describe(const Program& program, const Failure& failure);
 
-/// A drawing of the address space in text: reservations, mappings, buffers.
+/// A drawing of the address space in text, as snapshot.hpp makes it.
 std::string draw(const World& world);
 
 }  // namespace granule::prop

@@ -45,6 +45,16 @@ struct TargetGrowth {
   Placement placement = Placement::kAlias;
 };
 
+/// A range of addresses as a target tells who has it, for pictures.
+struct TargetRange {
+  enum class State : std::uint8_t { kOpen, kRetired, kParked, kIdle, kQuarantined };
+  DevicePtr base;
+  std::uint64_t size = 0;       // bytes that its buffer shows, or showed
+  std::uint64_t committed = 0;  // bytes of its mappings, from `base` on
+  State state = State::kOpen;
+  bool suspended = false;
+};
+
 /// What the options of a `resource` line come to, for all kinds.
 struct TargetOptions {
   enum class Kind : std::uint8_t { kVmm, kPool, kRecycler };
@@ -98,6 +108,8 @@ class TargetResource {
   /// for_each_mapping tells where it has something mapped.
   virtual bool is_exact() const { return false; }
   virtual void for_each_mapping(const std::function<void(DevicePtr base)>&) {}
+  /// Ranges that it has, for buffers or of its own; none if it does not tell.
+  virtual void for_each_range(const std::function<void(const TargetRange&)>&) {}
   /// The first broken invariant in words, or "".
   virtual std::string check_invariants() { return {}; }
 };
