@@ -85,8 +85,7 @@ ExitCode write_program(const ImportFlags& flags, const alloclog::Trace& log) {
   options.blocking_streams = flags.blocking;
   options.limit = flags.limit;
   const std::string name = flags.file.substr(flags.file.rfind('/') + 1);
-  for (const char c : name)
-    options.source += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+  for (const char c : name) options.source += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
   const alloclog::Written written = alloclog::program_of(log, options);
   report(flags, log, written);
   if (written.text.size() > prop::kMaxTextBytes) {
@@ -128,7 +127,8 @@ void add_common(CLI::App& command, ImportFlags& flags) {
       ->capture_default_str();
   command
       .add_option("--default-stream", flags.default_stream,
-                  "What stream 0 was: depends on how the application was compiled")
+                  "What stream 0 was, which depends on how the application was compiled. A "
+                  "thread's own default stream becomes a blocking stream of the program")
       ->check(CLI::IsMember({"legacy", "per_thread"}))
       ->capture_default_str();
   command.add_flag("--blocking-streams", flags.blocking,
@@ -146,8 +146,7 @@ constexpr const char* kUseIt =
 
 void add_rmm(CLI::App& app) {
   auto flags = std::make_shared<ImportFlags>();
-  CLI::App* command =
-      app.add_subcommand("rmm-csv", "The CSV of RMM's logging_resource_adaptor");
+  CLI::App* command = app.add_subcommand("rmm-csv", "The CSV of RMM's logging_resource_adaptor");
   add_common(*command, *flags);
   command
       ->add_option("--threads", flags->threads,
@@ -156,10 +155,11 @@ void add_rmm(CLI::App& app) {
       ->check(CLI::IsMember({"merged", "blocks"}))
       ->capture_default_str();
   command->footer(
-      std::string("Reads `Thread,Time,Action,Pointer,Size,Stream` with the actions allocate,\n"
-                  "allocate failure and free. The order of the lines is the order of events (their\n"
-                  "times have no date). Such a log is written by\n"
-                  "  rmm.mr.LoggingResourceAdaptor(upstream, log_file_name=\"log.csv\")\n") +
+      std::string(
+          "Reads `Thread,Time,Action,Pointer,Size,Stream` with the actions allocate,\n"
+          "allocate failure and free. The order of the lines is the order of events (their\n"
+          "times have no date). Such a log is written by\n"
+          "  rmm.mr.LoggingResourceAdaptor(upstream, log_file_name=\"log.csv\")\n") +
       kUseIt +
       "\nExamples:\n"
       "  granule import rmm-csv log.csv.dev0 --out log.granule && granule replay --strict "

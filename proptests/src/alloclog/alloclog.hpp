@@ -33,8 +33,8 @@ struct Trace {
 /// Where a log is not what it should be.
 struct ReadError {
   static constexpr std::uint64_t kNoOffset = UINT64_MAX;
-  std::uint64_t line = 0;    // from 1; 0: the file has no lines
-  std::uint64_t column = 0;  // from 1, in bytes
+  std::uint64_t line = 0;            // from 1; 0: the file has no lines
+  std::uint64_t column = 0;          // from 1, in bytes
   std::uint64_t offset = kNoOffset;  // from 0, of a file without lines
   std::string message;               // what was expected, and what stood there
 };

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "plain.hpp"
 #include "alloclog.hpp"
+#include "plain.hpp"
 
 namespace granule::alloclog {
 namespace {
@@ -57,8 +57,9 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
     std::string message = error.what();
     if (const std::size_t at = message.find("- "); at != std::string::npos)
       message.erase(0, at + 2);
-    throw Unreadable{{static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n')) + 1,
-                      offset - line_start + 1, offset, "expected JSON: " + message}};
+    throw Unreadable{
+        {static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n')) + 1,
+         offset - line_start + 1, offset, "expected JSON: " + message}};
   }
 
  private:

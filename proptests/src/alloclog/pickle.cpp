@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plain.hpp"
 #include "alloclog.hpp"
+#include "plain.hpp"
 
 namespace granule::alloclog {
 namespace {

@@ -8,7 +8,8 @@
 namespace granule::alloclog {
 
 Plain::Ref Plain::add(const Value& value) {
-  if (values_.size() >= UINT32_MAX) throw Unreadable{{0, 0, ReadError::kNoOffset, "more than 2^32 values"}};
+  if (values_.size() >= UINT32_MAX)
+    throw Unreadable{{0, 0, ReadError::kNoOffset, "more than 2^32 values"}};
   values_.push_back(value);
   return static_cast<Ref>(values_.size() - 1);
 }

@@ -153,27 +153,23 @@ class Writer {
   const std::string& stream_of(const Event& event) {
     std::uint64_t handle = event.stream;
     if (handle == 0) handle = options_.per_thread_default ? 2 : 1;
-    // The per-thread stream is one for each thread; merged threads are one thread in the program.
+    // A thread of the log is many in the program, or a part of one: its default stream has a
+    // stand-in, which also waits for the legacy stream.
     const bool per_thread = handle == 2;
-    const std::uint32_t thread = per_thread && !options_.thread_blocks ? event.thread : 0;
     const std::uint32_t device = devices_.at(event.device).number;
-    std::string& name = stream_names_[{device, handle, thread}];
+    std::string& name = stream_names_[{device, handle, per_thread ? event.thread : 0}];
     if (!name.empty()) return name;
-    std::string kind = options_.blocking_streams ? " blocking" : "";
+    std::string kind = options_.blocking_streams || per_thread ? " blocking" : "";
     if (handle == 1) {
       name = "legacy" + std::to_string(device);
       kind = " legacy";
-    } else if (per_thread && options_.thread_blocks) {
-      name = "per_thread" + std::to_string(device);
-      kind = " per_thread";
     } else if (per_thread) {
       name = "default_of_t" + std::to_string(event.thread) + "_" + std::to_string(device);
-      kind = " blocking";
     } else {
       name = "s" + std::to_string(++made_streams_);
     }
-    stream_lines_ += "stream " + name + kind +
-                     (device == 0 ? "" : " device=" + std::to_string(device)) + "\n";
+    stream_lines_ +=
+        "stream " + name + kind + (device == 0 ? "" : " device=" + std::to_string(device)) + "\n";
     return name;
   }
 
@@ -208,14 +204,12 @@ class Writer {
       }
     }
     const bool absent = event.size == 0 && options_.resource.rfind("vmm", 0) != 0;
-    const Live live{absent ? 0 : ++buffers_, absent,       event.size,
-                    event.place,             event.thread, phase_};
+    const Live live{absent ? 0 : ++buffers_, absent, event.size, event.place, event.thread, phase_};
     (event.pointer == 0 ? device.null.emplace_back() : device.pointers[event.pointer]) = live;
     if (absent)
       return note(Oddity::kEmpty, event, "an allocation of 0 bytes, which only vmm resources have");
-    say(event, "a" + std::to_string(live.number) + " = allocate r" +
-                   std::to_string(device.number) + " " + size_text(event.size) + " on " +
-                   stream_of(event));
+    say(event, "a" + std::to_string(live.number) + " = allocate r" + std::to_string(device.number) +
+                   " " + size_text(event.size) + " on " + stream_of(event));
     device.usage.allocate(event.thread, whole_granules(event.size));
     held_ += whole_granules(event.size);
     live_bytes_ += event.size;
@@ -247,7 +241,8 @@ class Writer {
     }
     const auto found = device.pointers.find(event.pointer);
     if (found == device.pointers.end())
-      return note(Oddity::kUnknownFree, event, "a free of a pointer that the log does not allocate");
+      return note(Oddity::kUnknownFree, event,
+                  "a free of a pointer that the log does not allocate");
     if (found->second.number == 0 && !found->second.absent) {
       note(Oddity::kDoubleFree, event,
            "a second free; the first is " + trace_.place_name + " " +

@@ -113,8 +113,8 @@ class CsvReader {
       begin = end + 1;
     }
     if (count < width_)
-      fail(line.size(), "expected " + std::to_string(width_) + " columns, found " +
-                            std::to_string(count));
+      fail(line.size(),
+           "expected " + std::to_string(width_) + " columns, found " + std::to_string(count));
   }
 
   /// A handle: hexadecimal with 0x, or decimal; `(nil)` is null.

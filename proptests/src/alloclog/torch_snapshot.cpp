@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "plain.hpp"
 #include "alloclog.hpp"
+#include "plain.hpp"
 
 namespace granule::alloclog {
 namespace {
@@ -26,7 +26,9 @@ enum class Meaning : std::uint8_t { kAllocate, kFree, kFailed, kOther, kUnknown 
 
 Meaning meaning_of(std::string_view action, Level level) {
   const bool blocks = level == Level::kBlocks;
-  const auto at_level = [&](bool here, Meaning meaning) { return here ? meaning : Meaning::kOther; };
+  const auto at_level = [&](bool here, Meaning meaning) {
+    return here ? meaning : Meaning::kOther;
+  };
   if (action == "alloc") return at_level(blocks, Meaning::kAllocate);
   if (action == "free_completed") return at_level(blocks, Meaning::kFree);
   if (action == "segment_alloc" || action == "segment_map")
@@ -58,22 +60,23 @@ class SnapshotReader {
       read_device(static_cast<std::uint32_t>(device), plain_.items(devices[device]));
     }
     in_order_of_time();
-    if (trace_.events.empty())
-      trace_.notes.push_back(std::string("no allocation in it") + kHowTo);
+    if (trace_.events.empty()) trace_.notes.push_back(std::string("no allocation in it") + kHowTo);
     for (const auto& [action, count] : unknown_)
-      trace_.notes.push_back("events `" + action + "`, which are not known here, left out: " +
-                             std::to_string(count));
+      trace_.notes.push_back("events `" + action +
+                             "`, which are not known here, left out: " + std::to_string(count));
     if (parts_ != 0)
-      trace_.notes.push_back("unmaps of a part of what was mapped at once, which a program cannot "
-                             "say (the rest stays until it is unmapped): " +
-                             std::to_string(parts_));
+      trace_.notes.push_back(
+          "unmaps of a part of what was mapped at once, which a program cannot "
+          "say (the rest stays until it is unmapped): " +
+          std::to_string(parts_));
     trace_.place_name = "event";
     return std::move(trace_);
   }
 
  private:
   [[noreturn]] void fail(const std::string& message) const {
-    throw Unreadable{{0, 0, ReadError::kNoOffset, where_.empty() ? message : where_ + ": " + message}};
+    throw Unreadable{
+        {0, 0, ReadError::kNoOffset, where_.empty() ? message : where_ + ": " + message}};
   }
 
   void read_device(std::uint32_t device, const std::vector<Ref>& events) {
@@ -196,9 +199,9 @@ Trace read_torch_snapshot(std::string_view text, Level level, std::optional<std:
   const bool pickle = !text.empty() && static_cast<unsigned char>(text[0]) == 0x80;
   const bool json = first != std::string_view::npos && text[first] == '{';
   if (!pickle && !json)
-    throw Unreadable{{0, 0, 0,
-                      std::string("expected a pickle (its first byte is 0x80) or a JSON object") +
-                          kHowTo}};
+    throw Unreadable{
+        {0, 0, 0,
+         std::string("expected a pickle (its first byte is 0x80) or a JSON object") + kHowTo}};
   const Ref root = pickle ? read_pickle(text, plain) : read_json(text, plain);
   return SnapshotReader(plain, level, text.size()).read(root, device);
 }
