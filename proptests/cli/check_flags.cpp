@@ -92,7 +92,11 @@ void add_check_flags(CLI::App& command, CheckFlags& flags) {
   command.add_option("--shard", flags.shard,
                      "i/n: every n-th program from the i-th (0 to n-1) on; default from "
                      "SLURM_ARRAY_*, JOB_COMPLETION_*, GTEST_*");
-  command.add_option("--out", flags.out, "Where failing programs are saved")->capture_default_str();
+  command
+      .add_option("--out", flags.out,
+                  "Where failing programs are saved, and (if given, or with shards) a summary that "
+                  "granule merge reads")
+      ->capture_default_str();
   command.add_option("--ops", flags.operations, "Statements a program")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();

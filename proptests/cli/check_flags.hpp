@@ -25,6 +25,7 @@ struct CheckFlags {
   std::string shard;
   std::string interleave = "mixed";
   std::string out = "granule-failures";
+  bool out_given = false;  // a summary is written there, as it is for each shard
   std::uint32_t operations = 30;
   std::vector<std::string> only;
   std::vector<std::string> exclude;

@@ -19,10 +19,12 @@
 #include <granule/prop/must_reach.hpp>
 #include <granule/prop/text.hpp>
 
+#include "campaign_summary.hpp"
 #include "check_flags.hpp"
 #include "command.hpp"
 #include "failure_report.hpp"
 #include "supervise.hpp"
+#include "whole_file.hpp"
 
 namespace granule::cli {
 namespace {
@@ -54,6 +56,23 @@ std::string command_of(const CheckFlags& flags, std::uint64_t index) {
   for (const std::string& name : flags.exclude) command += " --exclude " + name;
   return command;
 }
+
+/// Writes the summary of a campaign into its folder, if it is to have one. False: it could not be.
+bool store(const CheckFlags& flags, const CampaignSummary& summary) {
+  if (!flags.out_given && summary.key.shards == 1) return true;
+  return write_whole(flags.out + "/" + summary_file_name(summary), to_json(summary));
+}
+
+/// The same for a shard that a hang or a crash ended: there are no counts.
+void store_end(const CheckFlags& flags, const prop::CampaignOptions& options, ShardState state,
+               std::vector<SavedFailure> failures) {
+  CampaignSummary summary = summary_of(flags, options);
+  summary.parts[0].state = state;
+  summary.parts[0].failures = std::move(failures);
+  store(flags, summary);
+}
+
+std::string file_name_in(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 /// One line that is written over on a terminal, a line each ten seconds elsewhere.
 class ProgressLine {
@@ -94,6 +113,9 @@ class Check {
     for (const std::string& error : wanted.errors)
       std::fprintf(stderr, "%s: %s\n", flags_.must_reach.c_str(), error.c_str());
     if (!wanted.errors.empty()) return kUsage;
+    // A shard that is killed leaves this behind.
+    CampaignSummary summary = summary_of(flags_, options_);
+    if (!store(flags_, summary)) return kUsage;
     std::signal(SIGINT, on_interrupt);
     options_.interrupted = &interrupted;
     options_.progress = [this](const prop::CampaignProgress& now) {
@@ -106,7 +128,12 @@ class Check {
     for (const prop::WantedCell& cell : wanted.cells)
       if (!prop::is_reached(cell, result)) unreached_.push_back(cell.text);
     flags_.json ? print_json(result) : print_summary(result);
+    take_result(result, summary);
+    summary.parts[0].state = interrupted.load() ? ShardState::kInterrupted : ShardState::kComplete;
+    summary.parts[0].failures = failures_;
+    const bool stored = store(flags_, summary);
     if (!result.failures.empty() || !unreached_.empty()) return kViolated;
+    if (!stored) return kUsage;
     return interrupted.load() ? kInterrupted : kClean;
   }
 
@@ -130,6 +157,9 @@ class Check {
     save_program(path, program, "Does not end.\n" + command_of(flags_, index));
     std::printf("\nHANG: program %llu has not ended\n  saved:     %s\n  reproduce: %s\n",
                 static_cast<Count>(index), path.c_str(), command_of(flags_, index).c_str());
+    store_end(flags_, options_, ShardState::kHang,
+              {{"hang", index, program.statements.size(), file_name_in(path),
+                "granule replay" + flags_of(prop::campaign_run(options_, index), flags_.target)}});
     std::fflush(nullptr);
     std::_Exit(kHang);
   }
@@ -156,6 +186,8 @@ class Check {
     save_program(path, small.program,
                  failure.signature + "\n" + picture.failure + "\nReproduce: " + replay +
                      "\nFound by: " + command_of(flags_, failure.index));
+    failures_.push_back({failure.signature, failure.index, small.program.statements.size(),
+                         file_name_in(path), "granule replay" + flags_of(run, flags_.target)});
     saved_.push_back({{"signature", failure.signature},
                       {"program", failure.index},
                       {"statements", small.program.statements.size()},
@@ -234,6 +266,7 @@ class Check {
   ProgressLine line_;
   std::vector<std::string> unreached_;  // cells
   nlohmann::ordered_json saved_ = nlohmann::ordered_json::array();
+  std::vector<SavedFailure> failures_;
 };
 
 /// Looks for the program that crashed among those in hand, shrinks it with a child for every run.
@@ -262,9 +295,13 @@ int report_crash(const CheckFlags& flags, const prop::CampaignOptions& options, 
     std::printf("\nCRASH: signal %d in program %llu\n\n%s\n  saved:     %s\n  reproduce: %s\n",
                 code - 128, static_cast<Count>(index), indented(small.program).c_str(),
                 path.c_str(), replay.c_str());
+    store_end(flags, options, ShardState::kCrashed,
+              {{small.signature, index, small.program.statements.size(), file_name_in(path),
+                "granule replay" + flags_of(run, flags.target)}});
     return kChildCrashed;
   }
   std::printf("\nCRASH: signal %d, by none of the programs in hand alone\n", code - 128);
+  store_end(flags, options, ShardState::kCrashed, {});
   return kChildCrashed;
 }
 
@@ -318,6 +355,7 @@ void add_check(CLI::App& app) {
       "  granule check --programs 10000 --seed 1 --check-determinism\n"
       "  granule check --target zoo:canary");
   command->callback([flags, command] {
+    flags->out_given = command->count("--out") != 0;
     if (command->count("--seed") == 0)
       flags->seed =
           static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) %
