@@ -154,12 +154,15 @@ class Check {
   [[noreturn]] void hang(std::uint64_t index) {
     const prop::Program program = prop::campaign_program(options_, index);
     const std::string path = flags_.out + "/" + failure_file_name("hang", tag(index));
-    save_program(path, program, "Does not end.\n" + command_of(flags_, index));
+    const std::string replay =
+        "granule replay" + flags_of(prop::campaign_run(options_, index), flags_.target);
+    save_program(path, program,
+                 "Does not end.\nReproduce: " + replay + " " + path +
+                     "\nFound by: " + command_of(flags_, index));
     std::printf("\nHANG: program %llu has not ended\n  saved:     %s\n  reproduce: %s\n",
                 static_cast<Count>(index), path.c_str(), command_of(flags_, index).c_str());
     store_end(flags_, options_, ShardState::kHang,
-              {{"hang", index, program.statements.size(), file_name_in(path),
-                "granule replay" + flags_of(prop::campaign_run(options_, index), flags_.target)}});
+              {{"hang", index, program.statements.size(), file_name_in(path), replay}});
     std::fflush(nullptr);
     std::_Exit(kHang);
   }

@@ -1,6 +1,7 @@
 // Choosing and copying failing programs.
 #include "merge_programs.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <stdexcept>
@@ -18,29 +19,34 @@ namespace fs = std::filesystem;
 /// What campaigns write in front of a program that hangs, whichever it is.
 constexpr const char* kHang = "Does not end.";
 
-/// Line `line` of the comment in front, or nothing behind its end.
-std::string comment_line(const std::string& text, std::size_t line) {
-  std::size_t at = 0;
-  for (std::size_t i = 0;; ++i) {
-    if (text.compare(at, 2, "# ") != 0) return {};
-    const std::size_t end = text.find('\n', at);
-    if (i == line) return text.substr(at + 2, end == std::string::npos ? end : end - at - 2);
-    if (end == std::string::npos) return {};
-    at = end + 1;
+/// The comment lines in front of a program.
+std::vector<std::string> comment_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; text.compare(at, 2, "# ") == 0;) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at + 2, end - at - 2));
+    at = std::min(end + 1, text.size());
   }
+  return lines;
 }
 
-/// The command of a "Reproduce:" comment, without the file at its end.
-std::string replay_of(const std::string& text) {
-  for (std::size_t i = 0;; ++i) {
-    const std::string line = comment_line(text, i);
-    if (line.empty()) return "granule replay";
-    constexpr const char* kFront = "Reproduce: ";
-    const std::size_t front = std::char_traits<char>::length(kFront);
-    if (line.compare(0, front, kFront) != 0) continue;
+/// "diverged: ..." and so on: what a run on a device writes in front.
+bool is_of_a_device(const std::string& signature) {
+  for (const char* kind : {"failed: ", "diverged: ", "hang: ", "crash: "})
+    if (signature.rfind(kind, 0) == 0) return true;
+  return false;
+}
+
+/// The command of a "Reproduce:" line, without the file at its end.
+std::string replay_of(const std::vector<std::string>& comment) {
+  const std::string front = "Reproduce: ";
+  for (const std::string& line : comment) {
+    if (line.rfind(front, 0) != 0) continue;
     const std::size_t end = line.rfind(' ');
-    return end <= front ? "granule replay" : line.substr(front, end - front);
+    if (end > front.size()) return line.substr(front.size(), end - front.size());
   }
+  const bool device = !comment.empty() && is_of_a_device(comment[0]);
+  return device ? "granule replay --backend cuda" : "granule replay";
 }
 
 KeptProgram read_program(const std::string& path) {
@@ -50,8 +56,9 @@ KeptProgram read_program(const std::string& path) {
   one.path = path;
   one.text = std::move(*text);
   one.files = 1;
-  one.replay = replay_of(one.text);
-  one.signature = comment_line(one.text, 0);
+  const std::vector<std::string> comment = comment_of(one.text);
+  one.replay = replay_of(comment);
+  if (!comment.empty()) one.signature = comment[0];
   const std::string file = fs::path(path).filename().string();
   if (one.signature.empty()) one.signature = file;
   if (one.signature == kHang) one.signature = "hang of " + fs::path(path).stem().string();

@@ -87,6 +87,7 @@ void merge_lines(std::vector<File> files, MergedReports& merged) {
   const auto is_empty = [](const File& file) { return file.text.empty(); };
   files.erase(std::remove_if(files.begin(), files.end(), is_empty), files.end());
   std::vector<const File*> longest_first;
+  longest_first.reserve(files.size());
   for (const File& file : files) longest_first.push_back(&file);
   std::stable_sort(longest_first.begin(), longest_first.end(),
                    [](const File* a, const File* b) { return a->text.size() > b->text.size(); });

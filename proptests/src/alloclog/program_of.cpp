@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -294,12 +295,8 @@ class Writer {
   std::map<std::uint32_t, Device> devices_;  // by the log's number
   std::map<std::uint32_t, bool> threads_;
   std::map<std::uint32_t, std::string> blocks_;  // of this phase, by thread
-  struct StreamKey {
-    std::uint32_t device;
-    std::uint64_t handle;
-    std::uint32_t thread;
-    auto operator<=>(const StreamKey&) const = default;
-  };
+  using StreamKey =
+      std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>;  // device, handle, thread
   std::map<StreamKey, std::string> stream_names_;
   std::uint64_t made_streams_ = 0;
   std::uint64_t buffers_ = 0;

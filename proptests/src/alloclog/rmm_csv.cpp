@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -75,7 +76,7 @@ class CsvReader {
   }
 
   void read_header(std::string_view line) {
-    constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+    constexpr std::size_t kNone = SIZE_MAX;
     std::array<std::size_t, kColumns> found{};
     found.fill(kNone);
     constexpr std::size_t kMost = 64;
