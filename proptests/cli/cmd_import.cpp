@@ -87,6 +87,12 @@ ExitCode write_program(const ImportFlags& flags, const alloclog::Trace& log) {
   const std::string name = flags.file.substr(flags.file.rfind('/') + 1);
   for (const char c : name) options.source += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
   const alloclog::Written written = alloclog::program_of(log, options);
+  const bool placed = flags.resource.find(" location=") != std::string::npos ||
+                      flags.resource.find(" device=") != std::string::npos;
+  if (placed && written.devices > 1)
+    throw CLI::ValidationError("--resource", "the log has " + std::to_string(written.devices) +
+                                                 " devices: leave the place of the resource out, "
+                                                 "or take one with --device");
   report(flags, log, written);
   if (written.text.size() > prop::kMaxTextBytes) {
     std::fprintf(stderr, "%s: the program is %zu bytes; replay reads %zu at most: use --limit\n",

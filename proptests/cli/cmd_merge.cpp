@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -111,13 +112,30 @@ std::vector<FoundSummary> read_summaries(const std::vector<std::string>& paths,
   return found;
 }
 
+std::string path_of(const FoundSummary& found, const SavedFailure& failure) {
+  return (fs::path(found.path).parent_path() / failure.file).string();
+}
+
+/// The programs that one of the summaries names.
+std::vector<std::string> only_named(const std::vector<std::string>& programs,
+                                    const std::vector<FoundSummary>& found) {
+  std::set<std::string> named;
+  for (const FoundSummary& one : found)
+    for (const ShardPart& part : one.summary.parts)
+      for (const SavedFailure& failure : part.failures) named.insert(path_of(one, failure));
+  std::vector<std::string> kept;
+  for (const std::string& path : programs)
+    if (named.count(path) != 0) kept.push_back(path);
+  return kept;
+}
+
 /// A failure's program is from now on the one that stands for its signature.
 void point_at_kept(std::vector<FoundSummary>& found, const KeptPrograms& kept,
                    std::vector<std::string>& notes) {
   for (FoundSummary& one : found)
     for (ShardPart& part : one.summary.parts)
       for (SavedFailure& failure : part.failures) {
-        const std::string path = (fs::path(one.path).parent_path() / failure.file).string();
+        const std::string path = path_of(one, failure);
         const auto at = kept.by_path.find(path);
         if (at == kept.by_path.end()) {
           notes.push_back(path + ", a failing program, is not there any more");
@@ -160,7 +178,8 @@ ExitCode merge(const MergeFlags& flags) {
     throw std::runtime_error("--must-reach, --cells: no campaign in these folders");
   // Everything is read and held together before the first file is written.
   if (!found.empty()) join_campaign(found);
-  merged.programs = keep_shortest(inputs.programs);
+  merged.programs =
+      keep_shortest(flags.seed ? only_named(inputs.programs, found) : inputs.programs);
   merged.reports = merge_reports(inputs.lines, inputs.suites);
   if (!flags.out.empty() && !copy_into(flags.out, merged.programs)) return kUsage;
   point_at_kept(found, merged.programs, merged.notes);
@@ -189,7 +208,7 @@ void add_merge(CLI::App& app) {
                       "(default: nothing is written)");
   command->add_option("--must-reach", flags->must_reach,
                       "A list of cells of coverage, held against all shards together");
-  command->add_option("--seed", flags->seed, "Only the campaign of that seed");
+  command->add_option("--seed", flags->seed, "Only the campaign of that seed, and programs of its");
   command->add_flag("--cells", flags->show_cells, "Print the operations and outcomes reached");
   command->add_flag("--json", flags->json, "One JSON object instead of the table");
   command->footer(

@@ -103,6 +103,7 @@ class Writer {
       for (const auto& [pointer, live] : device.pointers) written_.live += live.number != 0 ? 1 : 0;
       for (const Live& live : device.null) written_.live += live.number != 0 ? 1 : 0;
     }
+    written_.devices = static_cast<std::uint32_t>(devices_.size());
     written_.streams = static_cast<std::uint32_t>(stream_names_.size());
     written_.threads = static_cast<std::uint32_t>(threads_.size());
     written_.text = head() + body_;

@@ -44,6 +44,7 @@ struct Written {
   std::uint64_t live = 0;        // buffers at the end
   std::uint64_t live_bytes = 0;  // the most at any time, as the log asked for them
   std::uint64_t left_out = 0;    // events behind the limit
+  std::uint32_t devices = 0;
   std::uint32_t streams = 0;
   std::uint32_t threads = 0;
   std::array<std::uint64_t, kOddities> oddities{};

@@ -129,6 +129,7 @@ TEST(RmmCsv, CountsWhatDoesNotFit) {
   EXPECT_EQ(count(written, Oddity::kOtherSize), 1u);
   EXPECT_EQ(count(written, Oddity::kDoubleFree), 1u);
   EXPECT_EQ(count(written, Oddity::kNoFree), 1u);
+  EXPECT_EQ(written.frees, 2u);  // of 0x200, and of the first buffer at 0x300
   ASSERT_EQ(written.examples.size(), 4u);
   EXPECT_EQ(written.examples[2], "line 5: a second free; the first is line 4");
   EXPECT_EQ(wrong_with(written.text), "") << written.text;
@@ -172,7 +173,7 @@ TEST(RmmCsv, ALastLineThatIsCutOffIsSaidAndLeftOut) {
 }
 
 TEST(RmmCsv, ColumnsStandWhereTheHeaderSaysAndLinesMayEndInCarriageReturns) {
-  const Trace trace = read_rmm_csv("Action,Size,Pointer,Stream,More\r\nallocate,8,0x100,0x2,x\r\n");
+  const Trace trace = read_rmm_csv("Action,Size,Pointer,More,Stream\r\nallocate,8,0x100,x,0x2\r\n");
   ASSERT_EQ(trace.events.size(), 1u);
   EXPECT_EQ(trace.events[0].size, 8u);
   EXPECT_EQ(trace.events[0].pointer, 0x100u);
@@ -277,15 +278,16 @@ TEST(TorchSnapshot, AListThatHoldsItselfAndOneNamedOftenDoNoHarm) {
                                "]q\x01h\x01"
                                "as."sv);
   EXPECT_NE(refused_snapshot(self).find("expected an event"), std::string::npos);
-  // A list of 100 lists of 100000 events, all the same one.
+  // 101 times a list of 20001 events, all the same one.
   std::string often =
       std::string("\x80\x02}X\x0d\x00\x00\x00"sv) + "device_traces" + std::string("](]q\x01("sv);
-  often += "}q\x02";
+  often += std::string("}X\x06\x00\x00\x00"sv) + "action" + std::string("X\x08\x00\x00\x00"sv) +
+           "snapshotsq\x02";
   for (int i = 0; i < 20000; ++i) often += "h\x02";
   often += "e";
   for (int i = 0; i < 100; ++i) often += "h\x01";
   often += "es.";
-  EXPECT_NE(refused_snapshot(often), "read");
+  EXPECT_EQ(refused_snapshot(often), "f: device_traces[2]: more events than the file has bytes");
 }
 
 /// Some bytes changed, taken out, put in or doubled.

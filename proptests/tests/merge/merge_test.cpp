@@ -131,8 +131,8 @@ TEST_F(Merge, WhatIsMissingOrDidNotEndIsSaidAndNotCounted) {
   EXPECT_EQ(json_of(merged)["missing"], "2-3");
   EXPECT_TRUE(has(merged, "shard 1/5 began and did not end")) << merged.output;
   // The same shard, begun again and ended: that run counts.
-  ASSERT_EQ(run("check --seed 7 --programs 60 --shard 1/5 --out " + at("again")).exit_code, 0);
-  const Ran both = merge("run again", "--json");
+  ASSERT_EQ(run("check --seed 7 --programs 60 --shard 1/5 --out " + at("run2")).exit_code, 0);
+  const Ran both = merge("run run2", "--json");
   EXPECT_EQ(json_of(both)["total"]["programs"], 180);
   EXPECT_TRUE(has(both, "shard 1/5 was begun twice: the run that ended counts")) << both.output;
 }
@@ -150,6 +150,7 @@ TEST_F(Merge, ACampaignOfOneLeavesASummaryOnlyWhereItIsAskedTo) {
 
 TEST_F(Merge, WhatDoesNotBelongTogetherIsRefused) {
   ASSERT_EQ(shard(0, 2).exit_code, 0);
+  write(in("run/0/failure.granule"), "# a failure\ngranule 1\n");
   const auto refused = [&](const std::string& flags, const std::string& message) {
     fs::remove_all(in("other"));
     EXPECT_EQ(run("check --programs 5 --out " + at("other") + " " + flags).exit_code, 0);
@@ -184,6 +185,10 @@ TEST_F(Merge, WhatCannotBeReadIsRefusedByName) {
   write(path, json.dump());
   merged = merge("run");
   EXPECT_TRUE(has(merged, "expected parts: `operations`, which is not there")) << merged.output;
+  json["parts"][0]["operations"] = -1;
+  write(path, json.dump());
+  merged = merge("run");
+  EXPECT_TRUE(has(merged, "expected parts: `operations`, a number from 0 on")) << merged.output;
   json = nlohmann::json::parse(text);
   json["cells"]["levitate => ok"] = "1";
   write(path, json.dump());
