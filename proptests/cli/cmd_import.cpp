@@ -148,6 +148,8 @@ constexpr const char* kUseIt =
     "\nThe program runs with `granule replay --strict`. A buffer is named for each allocation, in\n"
     "order; a free becomes a close on the stream that it was made on. What does not fit (frees of\n"
     "what was allocated before the log began, second frees, failures) is counted on stderr.\n"
+    "The time of a replay grows faster than the program: some thousand statements take seconds,\n"
+    "so cut a long log short (--limit).\n"
     "Exit codes: 0 written, 2 a file that cannot be read (FILE:LINE:COLUMN says where).\n";
 
 void add_rmm(CLI::App& app) {
