@@ -119,7 +119,8 @@ struct Record : ListHook, SetHook {
   StreamUse primary;       // the stream named at allocation or close
   intrusive::list<StreamUse, intrusive::constant_time_size<false>> further;
   /// The memory carries work on the allocation's stream that only the library knows of: a clear, or
-  /// what an idle range was used for before. A close on another stream then keeps `former` too.
+  /// what an idle range was used for before; or that stream was named as a further one. A close on
+  /// another stream then keeps `former` too.
   bool has_history = false;
   StreamUse former;  // in `further`, if it is kept
   /// Contents while suspended, if they were to be kept; also while a copy may still write there.

@@ -51,7 +51,10 @@ Status ResourceCore::copy_uses(const Record& from, Record& to) {
 }
 
 Status ResourceCore::used_on(Record& record, const Stream& stream) {
-  if (record.primary.stream == stream && !record.primary.forgotten) return {};
+  if (record.primary.stream == stream && !record.primary.forgotten) {
+    record.has_history = true;  // a close on another stream does not forget what was named
+    return {};
+  }
   for (const StreamUse& use : record.further)
     if (use.stream == stream && !use.forgotten) {
       if (&use == record.copy_use) record.copy_use = nullptr;  // the caller's from now on

@@ -21,6 +21,15 @@ void pairs(const std::string& name, F&& pair) {
   samples.print(name);
 }
 
+void touch(Gpu& gpu, DevicePtr ptr, std::uint64_t size) {
+  LaunchKernel kernel;
+  kernel.kind = KernelKind::kTouch;
+  kernel.ptr = ptr;
+  kernel.size = size;
+  kernel.stream = gpu.raw;
+  call(*gpu.backend, kernel);
+}
+
 void spin_for_50_ms(Gpu& gpu) {
   LaunchKernel spin;
   spin.duration_ns = 50'000'000;
@@ -34,8 +43,10 @@ void floor_deferred(Gpu& gpu) {
   Backend& backend = *gpu.backend;
   std::vector<EventHandle> events;
   for (int i = 0; i < 250; ++i) events.push_back(call(backend, EventCreate{}).event);
+  const DevicePtr touched = call(backend, MemAlloc{2 * kMiB, {}}).ptr;
   Samples closes;
   for (int round = 0; round < 40; ++round) {
+    for (std::size_t i = 0; i < events.size(); ++i) touch(gpu, touched, 2 * kMiB);
     spin_for_50_ms(gpu);
     for (const EventHandle event : events)
       time_once(closes, [&] {
@@ -50,6 +61,7 @@ void floor_deferred(Gpu& gpu) {
     call(backend, StreamSynchronize{gpu.raw});
   }
   for (const EventHandle event : events) call(backend, EventDestroy{event});
+  call(backend, MemFree{touched});
   Samples::head("deferred close with 50 ms of work in flight (10,000 frees of 2 MiB)");
   closes.print("floor: the same driver calls, bare");
 }
@@ -69,14 +81,7 @@ void deferred(Gpu& gpu, bool worker) {
   for (int round = 0; round <= 40; ++round) {
     std::vector<Buffer> buffers;
     for (int i = 0; i < 250; ++i) buffers.push_back(must(resource->allocate(gpu.asked, 2 * kMiB)));
-    for (Buffer& buffer : buffers) {
-      LaunchKernel touch;
-      touch.kind = KernelKind::kTouch;
-      touch.ptr = buffer.ptr();
-      touch.size = buffer.size();
-      touch.stream = gpu.raw;
-      call(backend, touch);
-    }
+    for (Buffer& buffer : buffers) touch(gpu, buffer.ptr(), buffer.size());
     spin_for_50_ms(gpu);
     // The first closes make the events that later ones use again.
     Samples& these = round == 0 ? first_closes : closes;

@@ -107,8 +107,9 @@ class GRANULE_EXPORT Buffer {
   /// driver:would_block, from a backend that can tell that a wait would never end.
   Status drop();
 
-  /// Tells that work on `stream` uses the buffer: its release then waits for that stream too.
-  /// Errors: closed, out_of_memory (host).
+  /// Tells that work on `stream` uses the buffer: its release then waits for that stream too, also
+  /// a close that names another one. The result of a later grow is another buffer, to be told
+  /// itself. Errors: closed, out_of_memory (host).
   Status used_on(const Stream& stream);
   /// One more holder of the range. Errors: closed, suspended, out_of_memory (host).
   Result<RangeHolder> hold() const;

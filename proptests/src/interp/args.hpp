@@ -112,7 +112,8 @@ class Args {
 /// A program's call on a stream, with that stream's device current where that matters.
 template <class C>
 DriverStatus program_call_on(World& world, const StreamObject& stream, C& call) {
-  const DeviceScope scope(world, stream.kind == StreamKind::kCreated ? 0 : stream.device);
+  const DeviceScope scope(world, stream.kind == StreamKind::kCreated ? 0 : stream.device,
+                          DeviceScope::Bare::kStays);
   call.stream = stream.handle;
   return world.program_call(call);
 }

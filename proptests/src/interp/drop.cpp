@@ -13,7 +13,8 @@ Reply drop_buffer(World& world, BufferObject& buffer, bool unordered) {
     if (unordered) {
       note_unordered_release(world, buffer.segments, on, kHostLane);
     } else {
-      const DriverStatus ordered = order_before_release(world, buffer.segments, on, buffer.lane);
+      const DriverStatus ordered =
+          order_before_release(world, buffer.segments, on, buffer.lane, buffer.named);
       if (ordered == DriverStatus::kWouldBlock) return Reply::of(ordered);
     }
     const OriginScope scope(CallOrigin::kLibrary);

@@ -137,8 +137,8 @@ Reply order_unless(World& world, const Statement& s, const BufferObject& buffer,
     note_unordered_release(world, buffer.segments, on, replaced);
     return Reply::ok();
   }
-  const DriverStatus ordered =
-      order_before_release(world, buffer.segments, on, stream ? stream->lane : buffer.lane);
+  const DriverStatus ordered = order_before_release(
+      world, buffer.segments, on, stream ? stream->lane : buffer.lane, buffer.named);
   return ordered == DriverStatus::kWouldBlock ? Reply::of(ordered) : Reply::ok();
 }
 
@@ -313,8 +313,9 @@ Reply do_used(World& world, const Statement& s) {
   if (!bound) return Reply::of(bound.error());
   const OriginScope scope(CallOrigin::kLibrary);
   const Status told = buffer->resource->target->used_on(*buffer->buffer, *bound);
-  if (told.ok())
-    for (const Segment& segment : buffer->segments) segment.extent->tell(stream->lane);
+  if (!told.ok()) return Reply::of(told);
+  buffer->named.push_back(stream->lane);
+  for (const Segment& segment : buffer->segments) segment.extent->tell(stream->lane);
   return Reply::of(told);
 }
 

@@ -63,6 +63,8 @@ Reply do_context(World& world, const Statement& s) {
     if (!raw || raw->kind != RawObject::Kind::kContext)
       return Reply::skipped("no context `" + name + "`");
     current.context.value = raw->value;
+  } else {
+    world.any_bare_thread = true;
   }
   return Reply::of(world.harness_call(current));
 }

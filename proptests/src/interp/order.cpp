@@ -128,14 +128,21 @@ void remember_release(World& world, ResourceObject& resource,
 }
 
 DriverStatus order_before_release(World& world, const std::vector<Segment>& segments,
-                                  const StreamObject& stream, Lane lane) {
+                                  const StreamObject& stream, Lane lane,
+                                  const std::vector<Lane>& named) {
   const bool gone = stream.lane != lane || stream.announced;
   // A capturing stream takes no waits of ours: the release is parked, and the host has to wait.
   const bool on_host = gone || world.is_capturing(stream.lane);
   DriverStatus status = DriverStatus::kSuccess;
   std::vector<Lane> done;
+  const auto is_the_library_s = [&](Lane used) {
+    if (std::find(named.begin(), named.end(), used) == named.end()) return false;
+    const StreamObject* const its = stream_of_lane(world, used);
+    return its && !its->announced && !world.is_capturing(used);
+  };
   const auto is_open = [&](const Stamp& use) {
     if (use.lane == stream.lane && !gone) return false;
+    if (is_the_library_s(use.lane)) return false;
     if (std::find(done.begin(), done.end(), use.lane) != done.end()) return false;
     const Clock known = on_host ? world.timeline.host() : world.timeline.queued(stream.lane);
     if (known.covers(use)) return false;

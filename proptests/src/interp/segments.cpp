@@ -35,27 +35,57 @@ std::vector<model::MappingView> mappings_of(World& world, const BufferObject& bu
 // knows of no options but the resource's.
 void note_chunks(World& world, const BufferObject& buffer, const std::vector<AccessEntry>& access) {
   if (!commits_ahead(buffer)) return;
+  const std::uint64_t end = buffer.buffer->ptr().value + buffer.buffer->size();
+  const auto last = world.oracle().reservation_at(end - 1);
   for (const model::MappingView& mapping : mappings_of(world, buffer)) {
     // Of a neighbour in the address space, whose own statement is still under way.
     if (world.threaded && world.threaded->is_of_another(mapping.handle)) continue;
     const bool by_worker = world.threaded && world.threaded->is_of_worker(mapping.handle);
+    // A worker's that nobody sees yet, in other addresses: it may be a neighbour's worker.
+    if (by_worker && mapping.base >= end && last && mapping.base >= last->base + last->size)
+      continue;
     world.chunks.try_emplace(
         mapping.allocation,
         ChunkFacts{{}, by_worker ? buffer.resource->access : access, buffer.resource.get()});
   }
 }
 
+namespace {
+
+/// Somebody's name stands for those bytes.
+bool is_seen(World& world, const std::shared_ptr<Extent>& extent) {
+  const auto among = [&](const std::vector<Segment>& segments) {
+    return std::any_of(segments.begin(), segments.end(),
+                       [&](const Segment& segment) { return segment.extent == extent; });
+  };
+  return std::any_of(world.objects.begin(), world.objects.end(), [&](const auto& entry) {
+    const auto* buffer = std::get_if<BufferObject>(&entry.second);
+    if (buffer)
+      return among(buffer->segments) ||
+             std::any_of(buffer->put_away.begin(), buffer->put_away.end(),
+                         [&](const ChunkFacts& chunk) { return chunk.extent.lock() == extent; });
+    const auto* holder = std::get_if<HolderObject>(&entry.second);
+    const auto* bundle = std::get_if<BundleObject>(&entry.second);
+    return (holder && among(holder->segments)) || (bundle && among(bundle->segments));
+  });
+}
+
+}  // namespace
+
 // The buffer is new: whatever its chunks held for others is nothing of its own, also where it
-// reaches further than it shows. What lies behind its reservation is a neighbour's.
+// reaches further than it shows, or into another reservation. What others see there is theirs.
 void begin_chunks(World& world, const BufferObject& buffer,
                   const std::vector<AccessEntry>& access) {
   note_chunks(world, buffer, access);
   if (!commits_ahead(buffer)) return;
   const auto own = world.oracle().reservation_at(buffer.buffer->ptr().value);
   for (const model::MappingView& mapping : mappings_of(world, buffer)) {
-    if (!own || mapping.base >= own->base + own->size) break;
     const auto found = world.chunks.find(mapping.allocation);
-    if (found != world.chunks.end()) found->second.extent.reset();
+    if (found == world.chunks.end()) continue;
+    const std::shared_ptr<Extent> extent = found->second.extent.lock();
+    const bool behind = !own || mapping.base >= own->base + own->size;
+    if (behind && extent && is_seen(world, extent)) break;
+    found->second.extent.reset();
   }
 }
 

@@ -198,8 +198,14 @@ EventHandle World::take_event(std::int32_t device) {
   return harness_call(create) == DriverStatus::kSuccess ? create.event : EventHandle{};
 }
 
-DeviceScope::DeviceScope(World& world, std::int32_t device) : world_(world) {
-  if (device <= 0 || world.without_context) return;
+DeviceScope::DeviceScope(World& world, std::int32_t device, Bare bare) : world_(world) {
+  if (world.without_context) return;
+  if (device <= 0) {
+    // The main device's context is current, unless the program has taken it away.
+    if (!world.any_bare_thread || bare == Bare::kStays) return;
+    CtxGetCurrent now;
+    if (world.harness_call(now) != DriverStatus::kSuccess || now.context) return;
+  }
   CtxPushCurrent push;
   push.context = world.primary_of(device);
   pushed_ = push.context && world.harness_call(push) == DriverStatus::kSuccess;

@@ -110,6 +110,7 @@ struct BufferObject {
   bool backed_up = false;
   std::vector<ChunkFacts> put_away;  // while suspended: its chunks, in address order
   Readiness ready;
+  std::vector<Lane> named;  // further streams that the library was told of, for this buffer
 };
 
 struct HolderObject {
@@ -207,6 +208,7 @@ class World {
   std::map<std::string, ThreadState, std::less<>> threads;
   ContextHandle primary;
   bool without_context = false;              // `context never` or `no_init`
+  bool any_bare_thread = false;              // `context none` has run
   std::vector<std::uint64_t> free_at_start;  // by device
   Tap::Counts marked;
   std::vector<Lane> legacy_lanes;     // by device; kHostLane: none yet
@@ -311,10 +313,12 @@ class World {
   std::vector<ContextHandle> primaries_;
 };
 
-/// Makes a device's primary context current for a moment, where it is not device 0's.
+/// Makes a device's primary context current for a moment, where it is not device 0's, or where the
+/// thread has none. Driver calls of a program's own are made without one then (kStays).
 class DeviceScope {
  public:
-  DeviceScope(World& world, std::int32_t device);
+  enum class Bare : std::uint8_t { kGetsOne, kStays };
+  DeviceScope(World& world, std::int32_t device, Bare bare = Bare::kGetsOne);
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
@@ -356,9 +360,11 @@ bool matches(World& world, const Statement& statement, const Reply& reply);
 Reply drop_object(World& world, std::string_view name, bool unordered);
 /// Orders unfinished work on these bytes before a release that is ordered on `stream`, with calls
 /// of the interpreter's own. If that stream is not the one of `lane` any more, because it was
-/// destroyed, nothing can be put behind it and the host waits: would_block if that cannot end.
+/// destroyed, nothing can be put behind it and the host waits: would_block if that cannot end. Work
+/// on the lanes `named` to the library is left to it, while their streams live and do not capture.
 DriverStatus order_before_release(World& world, const std::vector<Segment>& segments,
-                                  const StreamObject& stream, Lane lane);
+                                  const StreamObject& stream, Lane lane,
+                                  const std::vector<Lane>& named = {});
 /// The stream of that name, or the legacy stream of a device if the name is empty or unknown.
 StreamObject stream_named(World& world, std::string_view name, std::int32_t device);
 /// What the library, the program and live decoys hold, as `expect` counts it.
