@@ -47,7 +47,9 @@ void* CountingHostMemory::allocate(std::size_t size, std::size_t alignment) noex
     ++failed_;
     return nullptr;
   }
-  if (size > SIZE_MAX - front) return nullptr;
+  // More is refused on every machine alike, whatever it has: runs are to be the same everywhere.
+  constexpr std::size_t kMost = std::size_t{4} << 30;
+  if (size > kMost) return nullptr;
   void* memory = ::operator new (size + front, std::align_val_t{aligned}, std::nothrow);
   if (!memory) return nullptr;
   void* block = bytes_at(memory) + front;

@@ -22,6 +22,7 @@ enum class HostMisuse : std::uint8_t {
 /// Counts and fails allocations. A freed block is filled with 0xDB and held back for a while, so
 /// that a second free of it is noticed. Thread-safe. Destroying it frees what it holds back, not
 /// what is still live.
+/// A request of more than 4 GiB is refused, on every machine alike.
 class GRANULE_EXPORT CountingHostMemory final : public HostMemory {
  public:
   static constexpr std::uint64_t kAlways = UINT64_MAX;
