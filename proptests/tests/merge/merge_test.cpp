@@ -49,7 +49,11 @@ void write(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-nlohmann::json json_of(const Ran& ran) { return nlohmann::json::parse(ran.output, nullptr, false); }
+/// The object in the output, which has remarks of other hands on its error stream before it.
+nlohmann::json json_of(const Ran& ran) {
+  const std::size_t begin = std::min(ran.output.find("{\n"), ran.output.size());
+  return nlohmann::json::parse(ran.output.substr(begin), nullptr, false);
+}
 
 /// A folder of its own for each test, empty at its start.
 class Merge : public testing::Test {
