@@ -149,25 +149,18 @@ class Zoo {
         search.seconds += find.seconds;
         search.found = find.found;
         if (!find.found) continue;
-        shrink_into(search, specimen, find);
+        shrink_into(search, find);
         return search;
       }
     return search;
   }
 
-  void shrink_into(Search& search, const prop::Specimen& specimen, const ZooFind& find) const {
+  void shrink_into(Search& search, const ZooFind& find) const {
     const Clock::time_point start = Clock::now();
     const Clock::time_point end = start + duration_of(flags_.shrink_time);
     prop::ShrinkOptions shrinking;
     shrinking.stop = [end] { return Clock::now() >= end; };
-    const prop::Judge on_specimen = prop::judge_by_run(find.run);
-    const prop::Judge judge = [&](const prop::Program& program) {
-      prop::Judgement judgement = on_specimen(program);
-      if (!judgement.signature.empty() && !is_clean_without(specimen, program, find.run))
-        judgement.signature.clear();
-      return judgement;
-    };
-    prop::ShrinkResult small = prop::shrink(find.program, judge, shrinking);
+    prop::ShrinkResult small = prop::shrink(find.program, prop::judge_by_run(find.run), shrinking);
     search.shrink_seconds = seconds_since(start);
     search.signature = small.signature;
     search.statements = small.program.statements.size();

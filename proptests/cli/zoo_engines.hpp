@@ -42,8 +42,4 @@ struct ZooFind {
 
 ZooFind look_for(const prop::Specimen& specimen, Engine engine, const EngineLimits& limits);
 
-/// Whether the program is clean without the defect.
-bool is_clean_without(const prop::Specimen& specimen, const prop::Program& program,
-                      prop::RunOptions run);
-
 }  // namespace granule::cli

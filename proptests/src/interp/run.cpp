@@ -10,6 +10,7 @@
 #include "invariants.hpp"
 #include "outcome.hpp"
 #include "prepare.hpp"
+#include "run_once.hpp"
 #include "threads.hpp"
 #include "world.hpp"
 
@@ -481,7 +482,7 @@ RunReport run_in(World& world) {
 
 }  // namespace
 
-RunReport run(const Program& program, const RunOptions& options) {
+RunReport run_once(const Program& program, const RunOptions& options) {
   if (needs_scheduler(program, options)) return run_scheduled(program, options, run_in);
   World world(program, options);
   return run_in(world);

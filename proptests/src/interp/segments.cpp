@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "../sched/host_order.hpp"
+
 namespace granule::prop {
 
 std::vector<Segment> fresh_segments(std::uint64_t size, std::vector<AccessEntry> access) {

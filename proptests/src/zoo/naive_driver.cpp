@@ -164,7 +164,26 @@ Result<bool> NaiveDriver::is_done(const Stream& stream) {
   return driver_error(status, kind_of<StreamQuery>, stream.handle().value);
 }
 
+NaiveDriver::~NaiveDriver() {
+  for (const std::int32_t device : kept_) {
+    DevicePrimaryCtxRelease release{DeviceId{device}};
+    (void)call(release);  // nobody is left to be told
+  }
+}
+
+Status NaiveDriver::keep_context(const Stream& stream) {
+  if (stream.kind() == StreamKind::kCreated || is(Mistake::kAmbientContext)) return {};
+  if (kept_.count(stream.device().value) != 0) return {};
+  DevicePrimaryCtxRetain retain{stream.device(), {}};
+  const DriverStatus status = call(retain);
+  if (status != DriverStatus::kSuccess)
+    return driver_error(status, kind_of<DevicePrimaryCtxRetain>);
+  kept_.insert(stream.device().value);
+  return {};
+}
+
 Status NaiveDriver::clear(const Stream& stream, std::uint64_t base, std::uint64_t size) {
+  if (Status kept = keep_context(stream); !kept) return kept;
   const Scope scope(*this, stream);
   if (!scope.status().ok()) return scope.status();
   MemsetD8Async fill{DevicePtr{base}, 0, size, stream.handle()};

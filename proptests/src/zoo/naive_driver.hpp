@@ -1,6 +1,8 @@
 // How the naive resource talks to the driver: retries, waits, captures, contexts.
 #pragma once
 
+#include <set>
+
 #include <granule/backend_api/backend.hpp>
 #include <granule/backend_api/call.hpp>
 #include <granule/backend_api/result.hpp>
@@ -23,6 +25,9 @@ class NaiveDriver {
  public:
   NaiveDriver(Backend& backend, const Runtime& runtime, Mistake mistake)
       : backend_(backend), runtime_(runtime), mistake_(mistake) {}
+  NaiveDriver(const NaiveDriver&) = delete;
+  NaiveDriver& operator=(const NaiveDriver&) = delete;
+  ~NaiveDriver();
 
   bool is(Mistake mistake) const { return mistake_ == mistake; }
   Backend& backend() { return backend_; }
@@ -54,10 +59,13 @@ class NaiveDriver {
  private:
   class Scope;
   std::uint32_t retries() const;
+  /// Work on a device's own streams is lost with its primary context: keeps that while this lives.
+  Status keep_context(const Stream& stream);
 
   Backend& backend_;
   Runtime runtime_;
   Mistake mistake_;
+  std::set<std::int32_t> kept_;  // devices whose primary context is retained
 };
 
 }  // namespace granule::prop::zoo

@@ -130,7 +130,7 @@ void NaiveCore::reap_parked() {
 
 Status NaiveCore::used_on(NaiveState& state, const Stream& stream) {
   if (state.closed) return error_of(ErrorCode::kClosed, "the buffer is closed");
-  if (is(Mistake::kUsedOnIgnored) || stream == state.primary) return {};
+  if (is(Mistake::kUsedOnIgnored)) return {};
   if (std::find(state.further.begin(), state.further.end(), stream) == state.further.end())
     state.further.push_back(stream);
   return {};
@@ -211,7 +211,7 @@ Status NaiveCore::grant(DeviceId device, Access access) {
     }
     if (!known) chunk.access.push(entry);
   }
-  grants_.push_back(entry);
+  if (found_in(entries_of(options_)) < access) grants_.push_back(entry);
   return {};
 }
 

@@ -40,6 +40,7 @@ const Specimen* find_specimen(std::string_view name) {
 }
 
 TargetFactory zoo_target(std::string_view name) {
+  if (name == "core") return make_core_target;
   if (name == "naive") return zoo::naive_target(zoo::Mistake::kNone);
   const Specimen* specimen = find_specimen(name);
   return specimen ? specimen->make() : TargetFactory();
@@ -47,6 +48,7 @@ TargetFactory zoo_target(std::string_view name) {
 
 void plant(const Specimen& specimen, RunOptions& options) {
   options.target = specimen.make();
+  options.baseline = zoo_target(specimen.naive ? "naive" : "core");
   if (specimen.machine) specimen.machine(options.machine);
 }
 

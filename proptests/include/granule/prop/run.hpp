@@ -83,6 +83,9 @@ struct RunOptions {
   bool cells = false;
   /// The allocator under test; empty: the core.
   TargetFactory target;
+  /// The same allocator without the defect that is looked for in `target`: a program that fails
+  /// with it as well says nothing of the defect, and its run ends as kUnmet. Empty: no such run.
+  TargetFactory baseline;
   /// Makes the machine; empty: the model.
   std::function<std::unique_ptr<Machine>(const model::Config&)> make_machine;
   /// A decorator put around the machine's driver (a recorder, a tracer); may be empty.
@@ -95,7 +98,7 @@ struct RunOptions {
 
 enum class RunStatus : std::uint8_t {
   kClean,
-  kUnmet,  // its `needs`, or on hardware a `require`, could not be met
+  kUnmet,  // its `needs`, or on hardware a `require`, could not be met; or fails on the baseline
   kFailed,
 };
 

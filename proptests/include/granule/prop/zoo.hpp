@@ -30,9 +30,10 @@ std::span<const Specimen> specimens();
 /// The specimen of that name, or null.
 const Specimen* find_specimen(std::string_view name);
 /// The target of that specimen; empty if there is none of that name. "naive" is the naive resource
-/// without any mistake.
+/// without any mistake, "core" the core.
 TargetFactory zoo_target(std::string_view name);
-/// Puts the specimen into the options of a run: its target and its machine.
+/// Puts the specimen into the options of a run: its target, its machine, and as the baseline the
+/// same allocator without the defect.
 void plant(const Specimen& specimen, RunOptions& options);
 
 }  // namespace granule::prop
