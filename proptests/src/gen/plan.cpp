@@ -133,7 +133,8 @@ void choose_features(Chooser& chooser, const GenerateOptions& options, Plan& pla
   }
   for (std::size_t i = 0; i < kFeatureCount; ++i) {
     const auto feature = static_cast<Feature>(i);
-    if (options.features.has(feature) && chooser.chance(share_of(feature), 8)) plan.on.add(feature);
+    const bool drawn = options.features.has(feature) && chooser.chance(share_of(feature), 8);
+    if (drawn || options.always.has(feature)) plan.on.add(feature);
   }
   if (plan.has(Feature::kThreads) && !options.always.has(Feature::kDefaultStreams))
     plan.on.remove(Feature::kDefaultStreams);

@@ -84,6 +84,8 @@ enum class NameKind : std::uint8_t {
   kExport
 };
 
+struct FaultRow;
+
 class Writer {
  public:
   Writer(Chooser& chooser, const GenerateOptions& options);
@@ -144,6 +146,7 @@ class Writer {
   bool drop_resource();
   bool pool_setting();
   bool threads();
+  const FaultRow& pick_fault();
   bool fail();
   bool fail_contexts();
   bool fail_host();

@@ -5,12 +5,14 @@
 #include "writer.hpp"
 
 namespace granule::prop::gen {
-namespace {
 
+/// A call and what it may be answered with.
 struct FaultRow {
   std::string_view call;
   std::array<std::string_view, 4> codes;
 };
+
+namespace {
 
 constexpr FaultRow kFaults[] = {
     {"cuMemSetAccess",
@@ -69,6 +71,31 @@ constexpr FaultRow kFaults[] = {
       "CUDA_ERROR_NOT_READY"}},
 };
 
+/// Of a resource that is being made.
+constexpr FaultRow kMakingFaults[] = {
+    {"cuMemGetAllocationGranularity",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_NOT_SUPPORTED",
+      "CUDA_ERROR_NOT_READY"}},
+    {"cuDeviceGetAttribute",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_NOT_SUPPORTED",
+      "CUDA_ERROR_INVALID_DEVICE"}},
+};
+
+constexpr FaultRow kPoolFaults[] = {
+    {"cuMemPoolCreate",
+     {"CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_UNKNOWN", "CUDA_ERROR_NOT_SUPPORTED",
+      "CUDA_ERROR_INVALID_VALUE"}},
+    {"cuMemPoolSetAttribute",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_NOT_SUPPORTED",
+      "CUDA_ERROR_OUT_OF_MEMORY"}},
+    {"cuMemAllocFromPoolAsync",
+     {"CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_UNKNOWN", "CUDA_ERROR_INVALID_VALUE",
+      "CUDA_ERROR_INVALID_HANDLE"}},
+    {"cuMemFreeAsync",
+     {"CUDA_ERROR_UNKNOWN", "CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_INVALID_HANDLE",
+      "CUDA_ERROR_INVALID_CONTEXT"}},
+};
+
 }  // namespace
 
 /// The contexts are lost to an error of earlier work.
@@ -84,9 +111,16 @@ bool Writer::fail_contexts() {
   return true;
 }
 
+const FaultRow& Writer::pick_fault() {
+  if (has(Feature::kPools) && c_.chance(1, 3)) return kPoolFaults[c_.pick(std::size(kPoolFaults))];
+  if (has(Feature::kResources) && c_.chance(1, 6))
+    return kMakingFaults[c_.pick(std::size(kMakingFaults))];
+  return kFaults[c_.pick(std::size(kFaults))];
+}
+
 bool Writer::fail() {
   if (has(Feature::kFaultsSticky) && c_.chance(1, 8)) return fail_contexts();
-  const FaultRow& row = kFaults[c_.pick(std::size(kFaults))];
+  const FaultRow& row = pick_fault();
   Line line = Line(Verb::kFail)
                   .word(std::string(row.call))
                   .option("nth", Size::bytes(1 + c_.pick(row.call == "any" ? 12 : 3)));

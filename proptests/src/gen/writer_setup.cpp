@@ -82,6 +82,8 @@ void Writer::add_placement(Line& line, ResourceFact& fact) {
         place.kind = "host_numa_current";
     }
     line.option("location", place);
+    // Without a device that has access no stream can work in it.
+    if (c_.chance(2, 3)) line.option("peers", NumberList{{0}});
   } else if (has(Feature::kSecondDevice) && c_.chance(1, 4)) {
     Place place;
     place.id = 1;

@@ -7,6 +7,7 @@
 #include <granule/backend_api/checked.hpp>
 
 #include "args.hpp"
+#include "asked.hpp"
 
 namespace granule::prop {
 namespace {
@@ -280,6 +281,7 @@ std::optional<Failure> check_outcome(World& world, const Statement& s, const Rep
       return wrong("capture", "a capture was ended by an operation of the allocator");
   if (auto failure = check_error(world, s, reply)) return failure;
   if (auto failure = check_size(world, s, reply, before)) return failure;
+  if (auto failure = check_asked(world, s, reply, resource_of_in_outcome(world, s))) return failure;
   return check_want(world, s, reply, before);
 }
 

@@ -95,6 +95,21 @@ void Tap::count_objects(const Call& call, DriverStatus status) {
   if (std::holds_alternative<MemPoolDestroy>(call)) objects_.pools -= tried;
 }
 
+void Tap::learn_asked(const Call& call, DriverStatus status) {
+  Asked& asked = traffic.asked;
+  const bool done = status == DriverStatus::kSuccess;
+  asked.refused = asked.refused || !(done || status == DriverStatus::kOutOfMemory);
+  if (const auto* create = std::get_if<MemCreate>(&call)) {
+    const bool wish = create->properties.rdma != 0;
+    asked.wish = asked.wish || wish;
+    if (done) asked.plain = !wish;
+  }
+  if (std::holds_alternative<MemGetAllocationGranularity>(call)) asked.granularity = status;
+  const auto* set = std::get_if<MemPoolSetAttribute>(&call);
+  if (set && done && set->attribute == PoolAttribute::kReleaseThreshold)
+    asked.threshold = set->value;
+}
+
 void Tap::learn(CallOrigin origin, const Call& call, DriverStatus status) {
   if (origin != CallOrigin::kHarness && status != DriverStatus::kWouldBlock &&
       is_counted(info_of(kind(call)))) {
@@ -103,7 +118,10 @@ void Tap::learn(CallOrigin origin, const Call& call, DriverStatus status) {
     if (origin == CallOrigin::kLibrary) ++traffic.calls;
   }
   if (is_sticky(status)) traffic.sticky = status;
-  if (origin == CallOrigin::kLibrary) count_objects(call, status);
+  if (origin == CallOrigin::kLibrary) {
+    count_objects(call, status);
+    learn_asked(call, status);
+  }
   if (origin == CallOrigin::kLibrary && status == DriverStatus::kSuccess) {
     if (std::holds_alternative<CtxPushCurrent>(call)) ++traffic.contexts;
     if (std::holds_alternative<CtxPopCurrent>(call)) --traffic.contexts;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <granule/backend_api/backend.hpp>
@@ -33,6 +34,16 @@ Holdings holdings_of(const model::Ledger& ledger);
 struct Finding {
   model::Violation violation;
   CallOrigin origin = CallOrigin::kHarness;
+};
+
+/// What the library asked the driver for since the statement began, where success alone does not
+/// show it.
+struct Asked {
+  bool wish = false;     // memory with an optional property
+  bool plain = false;    // the last memory that it got has none
+  bool refused = false;  // some call failed, and not for want of memory
+  DriverStatus granularity = DriverStatus::kSuccess;  // of the last query
+  std::optional<std::uint64_t> threshold;             // set for a pool
 };
 
 class Tap final : public Backend {
@@ -73,6 +84,7 @@ class Tap final : public Backend {
     std::uint64_t created_bytes = 0;  // by the library
     DriverStatus sticky = DriverStatus::kSuccess;
     std::int32_t contexts = 0;  // pushed and not popped, by the library
+    Asked asked;
   };
   Traffic traffic;
 
@@ -89,6 +101,7 @@ class Tap final : public Backend {
 
  private:
   void count_objects(const Call& call, DriverStatus status);
+  void learn_asked(const Call& call, DriverStatus status);
   /// Keeps or counts an effect that the caller was not told of.
   void learn_orphan(const Call& call, const Holdings& change);
   /// True if the call took down what was mapped behind its caller's back.

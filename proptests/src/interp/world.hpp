@@ -73,6 +73,7 @@ struct ResourceObject {
   std::vector<AccessEntry> access;  // promised to every chunk: own, peers, grants
   std::int32_t device = 0;          // whose legacy stream stands in for a missing `on`
   std::vector<Segment> released;    // whose work may go on although the memory is given back
+  bool gave_a_wish_up = false;  // memory with the optional property was refused, and plain given
 };
 
 /// What streams wait for before they touch bytes that the library had ordered on one of them.

@@ -186,7 +186,7 @@ const Specimen kNaiveSpecimens[] = {
     {"zero-skipped", "memory asked for as zeroed is not cleared", "contents",
      needs({Feature::kZero}), true, [] { return naive_target(Mistake::kZeroSkipped); }, nullptr},
     {"query-error-ignored", "a refused granularity query is answered with the usual value",
-     "success although the query failed", needs({Feature::kFaults}), true,
+     "success although the query failed", needs({Feature::kFaults, Feature::kResources}), true,
      [] { return naive_target(Mistake::kQueryErrorIgnored); }, nullptr},
 };
 
