@@ -60,6 +60,7 @@ class ResourceCore {
                               bool may_move);
   Result<std::uint64_t> shrink(Record& record, std::uint64_t size);
   // release.cpp
+  void drop_backup(Record& record) noexcept;
   Status close(Record*& record, const Stream* stream);
   /// Ends the record whatever happens, but for a would_block where `may_stay`.
   Status drop(Record*& record, bool may_stay);
@@ -253,20 +254,24 @@ class ResourceCore {
   Status widen_lists(const AccessEntry& granted);
   void revoke(const AccessEntry& granted, ChainRef* reached, std::size_t count) noexcept;
 
+  // backup.cpp
+  Status queue_copies(const Record& record, const Stream& stream, bool to_host);
+  Status queue_copy(const Record& record, const AddressRange& part, const Stream& stream,
+                    bool to_host);
+  Status copy_and_wait(Record& record, bool to_host);
+  Status may_copy(const Record& record);
+  Status begin_copy(Record& record);
+  void end_copy(Record& record) noexcept;
+  Status settle_copy(Record& record);
+  Status take_backup(Record& record);
+
   // suspend.cpp
   class SetAtWork;
   static Record* record_of(const Buffer& buffer);
   Status check_set(std::span<Buffer* const> buffers) const;
   Status check_for_suspend(Record& record);
   Status ready_for_copies(std::span<Buffer* const> buffers);
-  Status copy_and_wait(Record& record, bool to_host);
-  Status may_copy(const Record& record);
-  Status begin_copy(Record& record);
-  void end_copy(Record& record) noexcept;
-  Status settle_copy(Record& record);
   void restore(Record& record, Mapping& mapping) noexcept;
-  Status take_backup(Record& record);
-  void drop_backup(Record& record) noexcept;
   Status quiesce();
   Status unmap_all(std::span<Buffer* const> buffers);
   void remap(Record& record) noexcept;
@@ -274,7 +279,9 @@ class ResourceCore {
   Status bring_back(Record& record);
   void take_down(Record& record) noexcept;
   template <class Visitor>
-  static void for_each_in_chain(const Record& record, Visitor&& visit);
+  static void for_each_in_chain(const Record& record, Visitor&& visit) {
+    for (Mapping* mapping = record.last; mapping; mapping = mapping->prev) visit(*mapping);
+  }
 
   // audit.cpp
   void count_all_links();

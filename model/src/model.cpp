@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "calls.hpp"
+#include "host_reach.hpp"
 #include "memory_range.hpp"
 #include "streams.hpp"
 #include "vmm.hpp"
@@ -114,6 +115,10 @@ std::optional<Access> DriverState::access_at(std::uint64_t address, Location loc
   const auto slot = access_slot(state, location);
   if (it == state.mappings.end() || !slot) return std::nullopt;
   return static_cast<Access>(it->second.access[*slot]);
+}
+
+HostReach DriverState::host_reach(std::uint64_t address, std::uint64_t size, Access need) const {
+  return model::host_reach(*state_, DevicePtr{address}, size, need);
 }
 
 bool DriverState::range_has_access(std::uint64_t address, std::uint64_t size, Location location,

@@ -39,6 +39,20 @@ std::optional<std::uint64_t> choose(const std::vector<std::uint64_t>& starts,
   return starts.front();
 }
 
+// Measured: a run of one stream's frees is taken as it is, and so is a part of a hole that is
+// nobody's. Else (no such run has room, a whole hole, the memory above all blocks) opportunistic
+// reuse asks how far all frees have come, and what has run is nobody's from then on.
+bool is_taken_as_it_is(const Pool& pool, Span span) {
+  if (!pool.backed.contains(span)) return false;
+  if (pool.free.is_of_one_stream(span)) return true;
+  const std::uint64_t top = pool.backed.spans().rbegin()->second;
+  const std::vector<Span> holes = pool.free.clean_runs();
+  return std::any_of(holes.begin(), holes.end(), [&](const Span& hole) {
+    return hole.begin <= span.begin && span.end <= hole.end && span.size() < hole.size() &&
+           hole.end < top;
+  });
+}
+
 }  // namespace
 
 // Gives physical memory to the whole pieces of `range`; false if the bound or the device refuses.
@@ -109,11 +123,7 @@ PoolGrant PoolState::allocate(PoolHandle handle, const PoolRequest& request, Poo
     if (fits_there) start = offset;
   }
   if (!start) start = choose(backed_fits(usable), request.placement);
-  // Measured: a run of one stream's frees, or of nobody's, is taken as it is. Where none has room,
-  // opportunistic reuse asks how far all frees have come, and what has run is nobody's from then
-  // on.
-  const bool as_it_is = start && pool->backed.contains({*start, *start + *span}) &&
-                        pool->free.is_of_one_stream({*start, *start + *span});
+  const bool as_it_is = start && is_taken_as_it_is(*pool, {*start, *start + *span});
   if (pool->opportunistic && !as_it_is) pool->free.settle(has_run);
   if (!start) {
     const auto starts = fits(pool->free.runs(usable), *span);

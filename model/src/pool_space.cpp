@@ -167,10 +167,9 @@ std::vector<Span> FreeMap::runs_of_one_stream() const {
 bool FreeMap::is_of_one_stream(Span span) const {
   auto it = std::prev(extents_.upper_bound(span.begin));
   const auto stream = [](const Extent& e) { return e.freed ? e.freed->stream : 0; };
-  const bool tagged = it->second.freed.has_value();
   const std::uint64_t first = stream(it->second);
   for (; it != extents_.end() && it->first < span.end; ++it)
-    if (it->second.freed.has_value() != tagged || stream(it->second) != first) return false;
+    if (!it->second.freed || stream(it->second) != first) return false;
   return true;
 }
 

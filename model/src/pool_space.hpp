@@ -72,7 +72,7 @@ class FreeMap {
   bool all_free(Span span, const Usable& usable) const;
   /// Maximal runs of bytes with the tags of one stream, ascending.
   std::vector<Span> runs_of_one_stream() const;
-  /// Whether the span, which is free, has the tags of one stream only, or none.
+  /// Whether the span, which is free, has the tags of one stream only.
   bool is_of_one_stream(Span span) const;
   const std::map<std::uint64_t, Extent>& extents() const { return extents_; }
 

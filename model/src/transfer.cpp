@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "calls.hpp"
+#include "host_reach.hpp"
 #include "memory_range.hpp"
 #include "streams.hpp"
 
@@ -73,25 +74,6 @@ bool usable(State& state, const Target& target, DevicePtr ptr, std::uint64_t siz
   return check_range(state, ptr.value, size, target.device, write, true, by == By::kCopy).ok();
 }
 
-/// What a copy says that may not use a range. Measured: memory of the host that no device has
-/// access to is copied by the CPU, and the process dies where the host may not do it either.
-DriverStatus refuse_copy(State& state, DevicePtr ptr, std::uint64_t size, bool write) {
-  for (auto it = mapping_at(state, ptr.value); it != state.mappings.end(); ++it) {
-    if (it->first >= ptr.value + size) break;
-    const Mapping& mapping = it->second;
-    const auto& access = mapping.access;
-    if (!is_host(allocation_of(state, mapping).properties.location)) continue;
-    const bool device = std::any_of(access.begin(), access.begin() + kHostSlot,
-                                    [](std::uint8_t a) { return a != 0; });
-    if (device || (access[kHostSlot] & (write ? 2 : 1)) != 0) continue;
-    violate(state, ViolationKind::kUnmappedUse,
-            "a copy at " + hex(ptr.value) + " of host memory that nobody may " +
-                (write ? "write" : "read"));
-    return DriverStatus::kUndefined;
-  }
-  return DriverStatus::kInvalidValue;
-}
-
 Work fill_work(DevicePtr ptr, std::uint64_t size, Bytes bytes) {
   Work work;
   work.kind = WorkKind::kFill;
@@ -140,15 +122,6 @@ DriverStatus submit_and_wait(State& state, const Target& target, Work work) {
   return DriverStatus::kSuccess;
 }
 
-/// All of the range is mapped memory of the host.
-bool is_all_of_host(State& state, DevicePtr ptr, std::uint64_t size) {
-  auto it = mapping_at(state, ptr.value);
-  if (it == state.mappings.end()) return false;
-  for (; it != state.mappings.end() && it->first < ptr.value + size; ++it)
-    if (!is_host(allocation_of(state, it->second).properties.location)) return false;
-  return true;
-}
-
 /// A copy that the host waits for, with what is before it on its own stream: which can run.
 DriverStatus submit_and_wait_for_stream(State& state, const Target& target, Work work) {
   submit(state, target, std::move(work));
@@ -171,6 +144,10 @@ DriverStatus copy_on_device(State& state, ThreadId thread, DevicePtr dst, Device
   work.size = size;
   // Measured: the CPU copies from host memory to host memory, whoever has access, and waits first.
   if (!target.captured && is_all_of_host(state, src, size) && is_all_of_host(state, dst, size)) {
+    if (host_reach(state, dst, size, Access::kRead) != HostReach::kNone &&
+        host_reach(state, src, size, Access::kRead) != HostReach::kNone &&
+        (dies_of_copy(state, dst, size, true) || dies_of_copy(state, src, size, false)))
+      return DriverStatus::kUndefined;
     if (early) return submit_and_wait(state, target, std::move(work));
     if (!next_can_run(state, target.stream)) return DriverStatus::kWouldBlock;
     return submit_and_wait_for_stream(state, target, std::move(work));
@@ -213,6 +190,8 @@ DriverStatus run_call(State& state, ThreadId thread, MemcpyHtoD& call) {
   if (!usable(state, target, call.dst, call.size, true, By::kCopy))
     return refuse_copy(state, call.dst, call.size, true);
   if (call.size == 0) return DriverStatus::kSuccess;
+  if (!is_pinned(state, call.src.data, call.size) && dies_of_copy(state, call.dst, call.size, true))
+    return DriverStatus::kUndefined;
   return submit_and_wait(state, target,
                          fill_work(call.dst, call.size, bytes_of(call.src, call.size)));
 }
@@ -224,9 +203,12 @@ DriverStatus run_call(State& state, ThreadId thread, MemcpyHtoDAsync& call) {
   if (!usable(state, target, call.dst, call.size, true, By::kCopy))
     return refuse_copy(state, call.dst, call.size, true);
   if (call.size == 0) return DriverStatus::kSuccess;
+  const bool pinned = is_pinned(state, call.src.data, call.size);
+  if (!target.captured && !pinned && dies_of_copy(state, call.dst, call.size, true))
+    return DriverStatus::kUndefined;
   // Measured: what is too large to be staged at the call (two such copies fit, but not of 4 MiB)
   // waits for room until the stream gets there.
-  const bool staged = call.size <= kStagedAtOnce || is_pinned(state, call.src.data, call.size);
+  const bool staged = call.size <= kStagedAtOnce || pinned;
   if (!target.captured && !staged && !next_can_run(state, target.stream))
     return DriverStatus::kWouldBlock;
   return submit(state, target, fill_work(call.dst, call.size, bytes_of(call.src, call.size)));
@@ -238,6 +220,8 @@ DriverStatus run_call(State& state, ThreadId thread, MemcpyDtoH& call) {
   if (!usable(state, target, call.src, call.size, false, By::kCopy))
     return refuse_copy(state, call.src, call.size, false);
   if (call.size == 0) return DriverStatus::kSuccess;
+  if (!is_pinned(state, call.dst, call.size) && dies_of_copy(state, call.src, call.size, false))
+    return DriverStatus::kUndefined;
   Work work;
   work.kind = WorkKind::kRead;
   work.to_host = true;
@@ -265,6 +249,7 @@ DriverStatus run_call(State& state, ThreadId thread, MemcpyDtoHAsync& call) {
     return DriverStatus::kSuccess;
   }
   const bool waits = !target.captured && !is_pinned(state, call.dst, call.size);
+  if (waits && dies_of_copy(state, call.src, call.size, false)) return DriverStatus::kUndefined;
   if (waits && !next_can_run(state, target.stream)) return DriverStatus::kWouldBlock;
   Work work;
   work.kind = WorkKind::kRead;

@@ -230,5 +230,56 @@ TEST_F(PoolTest, a_free_behind_its_work_is_clean) {
   EXPECT_TRUE(state.take_violations().empty());
 }
 
+// What is left pending then: the switch off, a third stream asks.
+class PoolSettling : public PoolTest {
+ protected:
+  PoolSettling() {
+    a = stream();
+    b = stream();
+    c = stream();
+    q = pool(kMax);
+  }
+  DevicePtr asked_afterwards(std::uint64_t size) {
+    switches(q, false, false, false);
+    return ask(size, q, c);
+  }
+  StreamHandle a, b, c;
+  PoolHandle q;
+};
+
+TEST_F(PoolSettling, memory_above_all_blocks_is_taken_behind_a_look_at_the_frees) {
+  const DevicePtr x = ask(2 * kMib, q, a);
+  ask(2 * kMib, q, a);
+  EXPECT_EQ(give(x, a), kSuccess);
+  pause();
+  ask(4 * kMib, q, b);
+  EXPECT_EQ(asked_afterwards(1), x);
+}
+
+TEST_F(PoolSettling, a_part_of_a_hole_is_taken_as_it_is) {
+  const DevicePtr x = ask(2 * kMib, q, a);
+  ask(2 * kMib, q, a);
+  EXPECT_EQ(give(x, a), kSuccess);
+  pause();
+  const DevicePtr y = ask(62 * kMib, q, a);  // grows: x is nobody's
+  EXPECT_EQ(give(y, a), kSuccess);
+  pause();
+  EXPECT_EQ(ask(1, q, b), x);
+  EXPECT_NE(asked_afterwards(40 * kMib), y);
+}
+
+TEST_F(PoolSettling, a_whole_hole_is_taken_behind_a_look_at_the_frees) {
+  const DevicePtr x = ask(2 * kMib, q, a);
+  ask(2 * kMib, q, a);
+  const DevicePtr hole = ask(4 * kMib, q, b);
+  ask(2 * kMib, q, a);
+  EXPECT_EQ(give(hole, b), kSuccess);
+  EXPECT_EQ(sync(b), kSuccess);
+  EXPECT_EQ(give(x, a), kSuccess);
+  pause();
+  EXPECT_EQ(ask(4 * kMib, q, c), hole);
+  EXPECT_EQ(asked_afterwards(1), x);
+}
+
 }  // namespace
 }  // namespace granule::model

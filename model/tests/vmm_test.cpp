@@ -188,5 +188,29 @@ TEST(Vmm, not_ready_passes_after_so_many_times) {
   EXPECT_EQ(m.status, kSuccess);
 }
 
+// Memory of the host behind two mappings, of which the host reaches the first.
+TEST(Vmm, the_cpu_dies_of_a_copy_where_the_host_reaches_a_part) {
+  Machine m;
+  const Location host{LocationType::kHostNuma, 0};
+  const DevicePtr va = m.reserve(2 * kG);
+  for (const std::uint64_t at : {std::uint64_t{0}, kG}) {
+    const AllocationHandle memory = m.create(kG, HandleType::kNone, host);
+    ASSERT_EQ(m.map({va.value + at}, kG, memory), DriverStatus::kSuccess);
+  }
+  ASSERT_EQ(m.access(va, 2 * kG, Access::kReadWrite), DriverStatus::kSuccess);
+  ASSERT_EQ(m.access(va, kG, Access::kReadWrite, host), DriverStatus::kSuccess);
+  std::vector<std::uint8_t> bytes(2 * kG);
+  const auto out = [&](DevicePtr from, std::uint64_t size) {
+    return m.call(MemcpyDtoHAsync{bytes.data(), from, size, {}, 0});
+  };
+  EXPECT_EQ(out(va, kG), DriverStatus::kSuccess) << "by the CPU";
+  EXPECT_EQ(out({va.value + kG}, kG), DriverStatus::kSuccess) << "by the device";
+  EXPECT_TRUE(m.state.take_violations().empty());
+  EXPECT_EQ(out(va, 2 * kG), DriverStatus::kUndefined);
+  EXPECT_EQ(m.state.take_violations().size(), 1u);
+  EXPECT_EQ(m.call(MemcpyDtoHAsync{nullptr, va, 2 * kG, {}, 0}), DriverStatus::kSuccess)
+      << "to pinned memory: by the device";
+}
+
 }  // namespace
 }  // namespace granule::model

@@ -96,6 +96,13 @@ constexpr FaultRow kPoolFaults[] = {
       "CUDA_ERROR_INVALID_CONTEXT"}},
 };
 
+/// Answers of a driver that has not tried: calls that were made do not give them.
+bool asks_for_another_try(std::string_view call, std::string_view code) {
+  if (code == "CUDA_ERROR_NOT_READY") return true;
+  return call == "cuMemFreeAsync" &&
+         (code == "CUDA_ERROR_INVALID_HANDLE" || code == "CUDA_ERROR_INVALID_CONTEXT");
+}
+
 }  // namespace
 
 /// The contexts are lost to an error of earlier work.
@@ -139,8 +146,7 @@ bool Writer::fail() {
   }
   if (row.call == "cuMemCreate" && c_.chance(1, 4)) line.option("if", Word{"rdma"});
   const std::string_view code = row.codes[c_.pick(4)];
-  // NOT_READY asks for another try, which a call that was made does not stand.
-  if (has(Feature::kFaultsAfter) && code != "CUDA_ERROR_NOT_READY" && c_.chance(1, 2))
+  if (has(Feature::kFaultsAfter) && !asks_for_another_try(row.call, code) && c_.chance(1, 2))
     line.flag("after");
   line.option("with", Word{std::string(code)});
   add(line);

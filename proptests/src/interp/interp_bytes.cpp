@@ -136,6 +136,15 @@ bool is_closed_to_all(const BufferObject& buffer) {
                      [](const Segment& segment) { return segment.access.empty(); });
 }
 
+/// Both sides are memory of the host that the host reaches in part: the process would die, too.
+bool would_die_of_copy(World& world, const Bytes& to, const Bytes& from, std::uint64_t size) {
+  const model::DriverState& driver = world.oracle();
+  const auto written = driver.host_reach(to.address(), size, Access::kReadWrite);
+  const auto read = driver.host_reach(from.address(), size, Access::kRead);
+  if (written == model::HostReach::kNone || read == model::HostReach::kNone) return false;
+  return written == model::HostReach::kPart || read == model::HostReach::kPart;
+}
+
 Reply do_copy(World& world, const Statement& s) {
   Bytes to = bytes_of(world, *s.operand<Range>(0));
   if (!to.problem.success()) return to.problem;
@@ -149,6 +158,8 @@ Reply do_copy(World& world, const Statement& s) {
   if (size == 0) return Reply::ok();
   if (is_closed_to_all(*to.buffer) || is_closed_to_all(*from.buffer))
     return Reply::skipped("nobody has access to that memory of the host");
+  if (would_die_of_copy(world, to, from, size))
+    return Reply::skipped("the CPU copies, and the host may not reach all of it");
   to.to = to.from + size;
   from.to = from.from + size;
   if (!s.has("unordered")) {

@@ -41,6 +41,13 @@ struct ReservationView {
   std::uint64_t mapped_bytes = 0;  ///< filled by lists, not by single look-ups
 };
 
+/// How far the host itself reaches a range of addresses.
+enum class HostReach : std::uint8_t {
+  kNone,  // no mapping of it, or not all of it is memory of the host
+  kPart,  // some mapping, and not all of them as far as is asked
+  kAll,
+};
+
 /// One mapping object.
 struct MappingView {
   std::uint64_t base = 0;

@@ -99,6 +99,8 @@ class GRANULE_EXPORT DriverState {
   /// True if every byte is mapped and `location` has at least `access`.
   bool range_has_access(std::uint64_t address, std::uint64_t size, Location location,
                         Access access) const;
+  /// How far the host itself reaches a range, for copies by the CPU.
+  HostReach host_reach(std::uint64_t address, std::uint64_t size, Access need) const;
   /// What the bytes are once all work that can run has run; does not run anything.
   ByteSummary bytes_now(std::uint64_t address, std::uint64_t size) const;
 
