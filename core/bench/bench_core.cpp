@@ -35,7 +35,7 @@ void allocate(benchmark::State& state) {
     state.ResumeTiming();
   }
 }
-BENCHMARK(allocate);
+BENCHMARK(allocate)->Name("core/allocate");
 
 void close(benchmark::State& state) {
   Bench bench({});
@@ -50,7 +50,7 @@ void close(benchmark::State& state) {
     buffers.clear();
   }
 }
-BENCHMARK(close);
+BENCHMARK(close)->Name("core/close");
 
 void grow_in_place(benchmark::State& state) {
   Bench bench({});
@@ -67,7 +67,7 @@ void grow_in_place(benchmark::State& state) {
       chain.push_back(std::move(chain.back().grow(i * kG).value().buffer));
   }
 }
-BENCHMARK(grow_in_place);
+BENCHMARK(grow_in_place)->Name("core/grow_in_place");
 
 void resize_in_place(benchmark::State& state) {
   Bench bench({});
@@ -85,14 +85,14 @@ void resize_in_place(benchmark::State& state) {
     state.ResumeTiming();
   }
 }
-BENCHMARK(resize_in_place);
+BENCHMARK(resize_in_place)->Name("core/resize_in_place");
 
 void alias(benchmark::State& state) {
   Bench bench({});
   Buffer a = bench.resource.allocate(bench.stream, 2 * kG).value();
   for (auto _ : state) benchmark::DoNotOptimize(a.grow(kG).value().buffer.ptr());
 }
-BENCHMARK(alias);
+BENCHMARK(alias)->Name("core/alias");
 
 void warm_pair(benchmark::State& state) {
   VmmOptions options;
@@ -103,9 +103,7 @@ void warm_pair(benchmark::State& state) {
     a.close().ignore();
   }
 }
-BENCHMARK(warm_pair);
+BENCHMARK(warm_pair)->Name("core/warm_pair");
 
 }  // namespace
 }  // namespace granule
-
-BENCHMARK_MAIN();

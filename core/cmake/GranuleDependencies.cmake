@@ -33,13 +33,6 @@ if(GRANULE_BUILD_CLI OR GRANULE_BUILD_TESTS)
   endif()
 endif()
 
-if(GRANULE_BUILD_BENCHMARKS)
-  find_package(benchmark QUIET)
-  if(NOT benchmark_FOUND)
-    list(APPEND granule_missing libbenchmark-dev)
-  endif()
-endif()
-
 if(granule_missing)
   list(REMOVE_DUPLICATES granule_missing)
   string(REPLACE ";" " " granule_missing "${granule_missing}")
@@ -47,6 +40,6 @@ if(granule_missing)
     FATAL_ERROR
       "Packages are missing. On Debian or Ubuntu:\n"
       "  apt-get install ${granule_missing}\n"
-      "Or leave parts out: -DGRANULE_BUILD_TESTS=OFF -DGRANULE_BUILD_CLI=OFF "
-      "-DGRANULE_BUILD_BENCHMARKS=OFF. The core needs only the headers of Boost.Intrusive.")
+      "Or leave parts out: -DGRANULE_BUILD_TESTS=OFF -DGRANULE_BUILD_CLI=OFF. "
+      "The core needs only the headers of Boost.Intrusive.")
 endif()

@@ -2,7 +2,7 @@
 // B3: churn of 20,000 operations.
 #include <random>
 
-#include "bench.hpp"
+#include "gpu.hpp"
 
 namespace granule::bench {
 namespace {

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <thread>
 
-#include "bench.hpp"
+#include "gpu.hpp"
 
 namespace granule::bench {
 namespace {

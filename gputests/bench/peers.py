@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""B1, B2 and B3 on PyTorch's caching allocator, for the tables of gpu_bench.
+"""B1, B2 and B3 on PyTorch's caching allocator, for the tables of granule bench.
 
-Run it on the same machine right after gpu_bench. Each mode needs a process of its own, so the
+Run it on the same machine right after granule bench. Each mode needs a process of its own, so the
 script starts itself twice. Without PyTorch or a GPU it says so and ends with 3.
 """
 

@@ -2,7 +2,7 @@
 #include <optional>
 #include <thread>
 
-#include "bench.hpp"
+#include "gpu.hpp"
 
 namespace granule::bench {
 namespace {

@@ -72,11 +72,11 @@ void call_mix(benchmark::State& bench) {
     at = (at + 7919) % machine.live();
   }
   bench.SetItemsProcessed(bench.iterations() * 6);
-  bench.counters["ns_per_call"] =
-      benchmark::Counter(static_cast<double>(bench.iterations()) * 6 * 1e-9,
+  bench.counters["per_call"] =
+      benchmark::Counter(static_cast<double>(bench.iterations()) * 6,
                          benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
-BENCHMARK(call_mix)->RangeMultiplier(10)->Range(100, 100000);
+BENCHMARK(call_mix)->Name("model/call_mix")->RangeMultiplier(10)->Range(100, 100000);
 
 void reserve_and_free(benchmark::State& bench) {
   ModelBackend backend;
@@ -93,11 +93,14 @@ void reserve_and_free(benchmark::State& bench) {
     MemAddressFree release{reserve.ptr, reserve.size};
     backend.run(release);
   }
-  bench.counters["ns_per_call"] =
-      benchmark::Counter(static_cast<double>(bench.iterations()) * 2 * 1e-9,
+  bench.counters["per_call"] =
+      benchmark::Counter(static_cast<double>(bench.iterations()) * 2,
                          benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
-BENCHMARK(reserve_and_free)->RangeMultiplier(10)->Range(100, 100000);
+BENCHMARK(reserve_and_free)
+    ->Name("model/reserve_and_free")
+    ->RangeMultiplier(10)
+    ->Range(100, 100000);
 
 void copy_state(benchmark::State& bench) {
   DriverState state;
@@ -113,9 +116,7 @@ void copy_state(benchmark::State& bench) {
     benchmark::DoNotOptimize(copy);
   }
 }
-BENCHMARK(copy_state)->Arg(10)->Arg(1000);
+BENCHMARK(copy_state)->Name("model/copy_state")->Arg(10)->Arg(1000);
 
 }  // namespace
 }  // namespace granule::model
-
-BENCHMARK_MAIN();

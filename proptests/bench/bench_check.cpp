@@ -16,7 +16,7 @@ void generate_programs(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(generate(1, index++));
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(generate_programs);
+BENCHMARK(generate_programs)->Name("check/generate_programs");
 
 /// Whole programs of 30 operations; argument 0: how much is checked.
 void run_programs(benchmark::State& state) {
@@ -38,20 +38,20 @@ void run_programs(benchmark::State& state) {
   state.counters["model_calls"] =
       benchmark::Counter(static_cast<double>(calls), benchmark::Counter::kIsRate);
 }
-BENCHMARK(run_programs)->ArgName("checking")->Arg(0)->Arg(1)->Arg(2);
+BENCHMARK(run_programs)->Name("check/run_programs")->ArgName("checking")->Arg(0)->Arg(1)->Arg(2);
 
 void print_programs(benchmark::State& state) {
   const Program program = generate(1, 1);
   for (auto _ : state) benchmark::DoNotOptimize(to_text(program));
 }
-BENCHMARK(print_programs);
+BENCHMARK(print_programs)->Name("check/print_programs");
 
 void read_programs(benchmark::State& state) {
   const std::string text = to_text(generate(1, 1));
   for (auto _ : state) benchmark::DoNotOptimize(parse(text, "p.granule"));
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }
-BENCHMARK(read_programs);
+BENCHMARK(read_programs)->Name("check/read_programs");
 
 void shrink_canary(benchmark::State& state) {
   CampaignOptions options;
@@ -66,9 +66,7 @@ void shrink_canary(benchmark::State& state) {
   for (auto _ : state) left = shrink(program, judge).program.statements.size();
   state.counters["statements"] = static_cast<double>(left);
 }
-BENCHMARK(shrink_canary)->Unit(benchmark::kMillisecond);
+BENCHMARK(shrink_canary)->Name("check/shrink_canary")->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace granule::prop
-
-BENCHMARK_MAIN();
