@@ -106,5 +106,7 @@ void run_growth(Gpu& gpu);   // B2
 void run_churn(Gpu& gpu);    // B3
 void run_deferred(Gpu& gpu);
 void run_suspend(Gpu& gpu);  // B7
+/// The parts of those names (warm, growth, ...), in their own order; all of them if none is named.
+void run_parts(Gpu& gpu, const std::vector<std::string>& wanted);
 
 }  // namespace granule::bench

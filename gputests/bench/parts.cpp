@@ -1,13 +1,8 @@
 // Benchmarks on a GPU: the driver's own prices and the core beside them, in one run.
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <utility>
 
-#include <granule/backends/cuda_info.hpp>
-
-#include "bench.hpp"
-#include "command.hpp"
 #include "gpu.hpp"
 
 namespace granule::bench {
@@ -35,26 +30,12 @@ constexpr Part kParts[] = {
     {"deferred", run_deferred}, {"suspend", run_suspend}, {"latency", run_latency},
 };
 
-int run(const cli::BenchFlags& flags) {
-  auto opened = cuda::CudaBackend::open({});
-  if (!opened.ok()) {
-    std::fprintf(stderr, "granule: %s\n", to_string(opened.error()).c_str());
-    return cli::kUnfit;
-  }
-  Gpu gpu(std::move(*opened));
-  std::printf("%s\n", cuda::to_text(cuda::describe(*gpu.backend)).c_str());
-  for (const Part& part : kParts) {
-    const auto& wanted = flags.parts;
+}  // namespace
+
+void run_parts(Gpu& gpu, const std::vector<std::string>& wanted) {
+  for (const Part& part : kParts)
     if (wanted.empty() || std::find(wanted.begin(), wanted.end(), part.name) != wanted.end())
       part.run(gpu);
-  }
-  return cli::kClean;
 }
 
-const bool registered = [] {
-  cli::bench_work().on_device = run;
-  return true;
-}();
-
-}  // namespace
 }  // namespace granule::bench

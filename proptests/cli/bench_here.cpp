@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "../cli/bench.hpp"
-#include "../cli/command.hpp"
+#include "bench.hpp"
+#include "command.hpp"
 
 namespace granule::cli {
 namespace {
