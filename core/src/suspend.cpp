@@ -180,10 +180,13 @@ Status ResourceCore::bring_back(Record& record) {
   Status done;
   for_each_in_chain(record, [&](Mapping& mapping) {
     if (!done.ok() || mapping.state == MappingState::kMapped) return;
-    // One that is said not to be there stays quarantined until the map has shown it.
-    if (mapping.state == MappingState::kQuarantined) done = clear_place(mapping);
-    Chunk& chunk = *mapping.chunk;
-    if (done.ok() && !chunk.handle) done = acquire(chunk);  // a quarantined one has its memory
+    // One that is said not to be there stays quarantined until the map has shown it. It has its
+    // memory.
+    if (mapping.state == MappingState::kQuarantined) {
+      done = clear_place(mapping);
+    } else if (!mapping.chunk->handle) {
+      done = acquire(*mapping.chunk);
+    }
     if (!done.ok()) return;
     if (mapping.state == MappingState::kSuspended) {
       const Lock lock(mutex_);

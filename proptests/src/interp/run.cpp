@@ -8,6 +8,7 @@
 #include "../sched/host_order.hpp"
 #include "cell.hpp"
 #include "invariants.hpp"
+#include "judge.hpp"
 #include "outcome.hpp"
 #include "prepare.hpp"
 #include "run_once.hpp"
@@ -20,13 +21,8 @@ namespace {
 /// Runs statements in order and judges their replies.
 class Runner {
  public:
-  explicit Runner(World& world) : world_(world), rng_(world.options.thread_seed, 0x7EAD) {
-    for (const Statement& s : world.program.statements) {
-      if (s.verb == Verb::kExpectViolation) tolerated_.push_back(s.operand<Word>(0)->text);
-      uses_library_ = uses_library_ || s.verb == Verb::kResourceVmm ||
-                      s.verb == Verb::kResourcePool || s.verb == Verb::kResourceRecycler;
-    }
-  }
+  explicit Runner(World& world)
+      : world_(world), rng_(world.options.thread_seed, 0x7EAD), judge_(world) {}
 
   void run_all() {
     const auto& statements = world_.program.statements;
@@ -148,7 +144,7 @@ class Runner {
     if (observer) observer->before(world_, world_.statement);
     const Reply reply = execute(world_, s);
     if (observer) observer->after(world_, world_.statement, reply);
-    took_over_ = world_.machine->followed() != followed;
+    const bool took_over = world_.machine->followed() != followed;
     before.hindered = world_.faults->fired_in_all() != fired;
     if (before.hindered) world_.fault_fired = true;
     const bool alone_so_far = claim.is_alone();
@@ -176,8 +172,12 @@ class Runner {
     }
     world_.last_failed = !reply.success();
     note(s, reply);
-    if (stopped_ || diverged() || judge(s, reply) || judge_findings(s) || judge_threads(s, reply))
+    if (stopped_) return;
+    if (auto failure = judge_.judge(s, reply, took_over)) return fail(std::move(*failure));
+    if (world_.report.status == RunStatus::kUnmet) {
+      stopped_ = true;
       return;
+    }
     if (reply.kind == Reply::Kind::kSkipped) return;
     if (world_.sticky) return check_after_loss(watched && quiet);
     if (auto failure = check_landings(world_, false)) return fail(std::move(*failure));
@@ -242,183 +242,10 @@ class Runner {
     stopped_ = true;
   }
 
-  void fail(Failure::Kind kind, std::string signature, std::string message) {
-    Failure failure;
-    failure.kind = kind;
-    failure.statement = world_.statement;
-    failure.signature = std::move(signature);
-    failure.message = std::move(message);
-    fail(std::move(failure));
-  }
-
-  /// True if the driver's answers have left what the oracle allows.
-  bool diverged() {
-    auto found = world_.machine->after_statement();
-    if (!found) return false;
-    fail(Failure::Kind::kDiverged, "diverged " + found->signature, std::move(found->message));
-    return true;
-  }
-
-  /// On hardware and under other verdicts the places are the driver's: what a program says of them,
-  /// and of what follows from them, gives way to the ledger. True if the reply may stand although
-  /// it is not the expected one.
-  bool follows(const Statement& s, const Reply& reply) {
-    const model::Verdict verdict = world_.oracle().config().verdict;
-    const bool model = world_.machine->is_model();
-    if (model && verdict == model::Verdict::kExact) return false;
-    const bool worst = model && verdict == model::Verdict::kAdversarial;
-    if (reply.kind != Reply::Kind::kFailed && reply.kind != Reply::Kind::kSkipped &&
-        matches(world_, s, reply))
-      return false;
-    // The oracle took over a choice of the driver in this statement: how much of the last free
-    // memory there is, for one. It has judged the answer already.
-    if (!model && took_over_ && reply.kind != Reply::Kind::kContents) {
-      world_.followed = true;
-      ++world_.followed_count;
-      return true;
-    }
-    const auto is_place = [](std::string_view word) { return word == "kept" || word == "moved"; };
-    const bool placed = (reply.kind == Reply::Kind::kWord && is_place(reply.word) &&
-                         std::any_of(s.expected.begin(), s.expected.end(),
-                                     [&](const Outcome& o) { return is_place(o.word); })) ||
-                        (reply.kind == Reply::Kind::kSkipped && s.verb == Verb::kDecoy);
-    if (placed) world_.followed = true;
-    const bool counts = depends_on_places(s.verb) && reply.kind == Reply::Kind::kFailed;
-    if (!placed && !((world_.followed || worst) && counts)) return false;
-    ++world_.followed_count;
-    return true;
-  }
-
-  /// Expectations of counts, sizes and equality of addresses, which other places change.
-  static bool depends_on_places(Verb verb) {
-    switch (verb) {
-      case Verb::kExpectFree:
-      case Verb::kExpectReservations:
-      case Verb::kExpectHandles:
-      case Verb::kExpectMappings:
-      case Verb::kExpectMapped:
-      case Verb::kExpectCalls:
-      case Verb::kExpectSame:
-      case Verb::kExpectDiffer:
-      case Verb::kExpectStat:
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  /// True if the reply ends the run.
-  bool judge(const Statement& s, const Reply& reply) {
-    const std::string verb(spelling_of(s.verb));
-    if (follows(s, reply)) return false;
-    switch (reply.kind) {
-      case Reply::Kind::kSkipped:
-        if (!world_.options.strict) return false;
-        fail(Failure::Kind::kSkipped, "skipped " + verb, "skipped: " + reply.why);
-        return true;
-      case Reply::Kind::kFailed:
-        fail(Failure::Kind::kExpect, verb, reply.why);
-        return true;
-      case Reply::Kind::kContents:
-        fail(Failure::Kind::kContents, "contents " + verb, reply.why);
-        return true;
-      case Reply::Kind::kUnmet:
-        unmet_require(reply);
-        return true;
-      default:
-        break;
-    }
-    if (matches(world_, s, reply)) return false;
-    const bool tolerated = world_.options.withhold_undefined || world_.misled;
-    if (reply.kind == Reply::Kind::kUndefined && tolerated) return false;
-    if (reply.kind == Reply::Kind::kUndefined) {
-      fail(Failure::Kind::kUndefined, "undefined " + verb,
-           "the driver would crash, or answer anything, on this call");
-      return true;
-    }
-    const std::string got = prop::to_text(reply);
-    const std::string kind = reply.kind == Reply::Kind::kValues ? "a value" : got;
-    fail(Failure::Kind::kResult, verb + " gave " + kind,
-         "expected " + prop::to_text(s.expected) + ", got " + got +
-             (reply.why.empty() ? "" : " (" + reply.why + ")"));
-    return true;
-  }
-
-  void unmet_require(const Reply& reply) {
-    const bool placed =
-        world_.machine->is_model() && world_.oracle().config().verdict == model::Verdict::kExact;
-    if (placed) {
-      fail(Failure::Kind::kRequire, "require", reply.why);
-      return;
-    }
-    world_.report.status = RunStatus::kUnmet;
-    world_.report.unmet = reply.why;
-    stopped_ = true;
-  }
-
-  bool is_misuse(const Finding& finding, const Statement& s) const {
-    const auto kind = finding.violation.kind;
-    for (const std::string& word : tolerated_)
-      if (word == name_of(kind)) return false;
-    const bool library = finding.origin == CallOrigin::kLibrary;
-    if (world_.misled) return false;
-    switch (kind) {
-      case model::ViolationKind::kUnportable:  // a second try of what was done behind its back
-        return library && !world_.any_orphan();
-      case model::ViolationKind::kUnmappedUse:
-      case model::ViolationKind::kNoAccess:
-        return uses_library_ && !names_fault(s) && !world_.misused;
-      case model::ViolationKind::kUnorderedFree:
-        return library && !world_.misused;
-      default:
-        return library;
-    }
-  }
-
-  /// True if the statement says that it meets a kernel fault.
-  static bool names_fault(const Statement& s) {
-    return std::any_of(s.expected.begin(), s.expected.end(), [](const Outcome& o) {
-      return o.word == "CUDA_ERROR_ILLEGAL_ADDRESS" || o.detail == "CUDA_ERROR_ILLEGAL_ADDRESS" ||
-             o.word == "undefined";
-    });
-  }
-
-  bool judge_findings(const Statement& s) {
-    for (Finding& finding : world_.driver().take_findings())
-      world_.findings.push_back(std::move(finding));
-    for (; judged_ < world_.findings.size(); ++judged_) {
-      const Finding& finding = world_.findings[judged_];
-      if (!is_misuse(finding, s)) continue;
-      const std::string kind(name_of(finding.violation.kind));
-      fail(Failure::Kind::kViolation, "violation " + kind, kind + ": " + finding.violation.message);
-      return true;
-    }
-    return false;
-  }
-
-  /// True if threads did something to each other that no order between them allows.
-  bool judge_threads(const Statement& s, const Reply& reply) {
-    if (!world_.scheduler) return false;
-    const bool makes =
-        s.verb == Verb::kAllocate || s.verb == Verb::kGrow || s.verb == Verb::kImport;
-    const auto* made = makes && reply.success() ? world_.find_as<BufferObject>(s.target) : nullptr;
-    if (made && made->buffer && !made->buffer->is_closed())
-      world_.threaded->order().expect_known(made->buffer->ptr().value, made->buffer->size());
-    for (sched::ThreadFinding& finding : world_.scheduler->take_findings()) {
-      if (world_.misled) continue;
-      fail(Failure::Kind::kThreads, std::move(finding.signature), std::move(finding.message));
-      return true;
-    }
-    return false;
-  }
-
   World& world_;
   Rng rng_;
-  std::vector<std::string> tolerated_;
-  bool uses_library_ = false;
-  bool took_over_ = false;  // in the present statement
+  Judge judge_;
   bool stopped_ = false;
-  std::size_t judged_ = 0;
 };
 
 void close_report(World& world) {
@@ -437,9 +264,6 @@ void close_report(World& world) {
   report.followed = world.followed_count + world.machine->followed();
 }
 
-}  // namespace
-
-namespace {
 /// A difference that shows while everything is given back hides what it led to.
 void fail_at_end(World& world, MachineFinding found) {
   Failure failure;
@@ -450,9 +274,6 @@ void fail_at_end(World& world, MachineFinding found) {
   world.report.status = RunStatus::kFailed;
   world.report.failure = std::move(failure);
 }
-}  // namespace
-
-namespace {
 
 RunReport run_in(World& world) {
   const Program& program = world.program;
