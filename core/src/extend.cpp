@@ -15,8 +15,7 @@ bool refused_property(const Error& error) {
 
 // Addresses that are ours and empty, as far as we know, and yet no memory can be mapped there.
 bool something_is_there(const Error& error) {
-  return error.code == ErrorCode::kDriver && error.call == MemMap::info.name &&
-         error.driver == DriverStatus::kInvalidValue;
+  return error.call == MemMap::info.name && error.driver == DriverStatus::kInvalidValue;
 }
 
 // The place is not to be had. That is all a caller looks at then.
