@@ -1,4 +1,4 @@
-// Errors of queries, settings of pools, optional properties.
+// Errors of queries, settings of pools, optional properties, answers that ask for another try.
 #include "asked.hpp"
 
 namespace granule::prop {
@@ -38,13 +38,24 @@ std::optional<Failure> check_wish(const Asked& asked, const Statement& s,
   return std::nullopt;
 }
 
+/// A VMM call that is not ready is made again eight times.
+std::optional<Failure> check_tries(const Asked& asked, const Reply& reply) {
+  constexpr std::uint32_t kTries = 9;
+  if (reply.kind != Reply::Kind::kError || reply.detail != name_of(DriverStatus::kNotReady) ||
+      asked.not_ready == 0 || asked.not_ready >= kTries)
+    return std::nullopt;
+  return wrong("tries", "a call that was not ready was made " + std::to_string(asked.not_ready) +
+                            " times, of " + std::to_string(kTries));
+}
+
 }  // namespace
 
 std::optional<Failure> check_asked(World& world, const Statement& s, const Reply& reply,
                                    ResourceObject* resource) {
-  // Interleaved statements share what is known of the calls.
-  if (!reply.success() || !resource || world.scheduler) return std::nullopt;
+  if (world.scheduler) return std::nullopt;  // interleaved statements share what is known of calls
   const Asked& asked = world.driver().traffic.asked;
+  if (auto failure = check_tries(asked, reply)) return failure;
+  if (!reply.success() || !resource) return std::nullopt;
   switch (s.verb) {
     case Verb::kResourceVmm:
       return check_query(asked);

@@ -352,6 +352,7 @@ Reply do_export(World& world, const Statement& s) {
   const OriginScope scope(CallOrigin::kLibrary);
   auto made = buffer->resource->target->export_buffer(*buffer->buffer);
   if (!made) return Reply::of(made.error());
+  note_chunks(world, *buffer, buffer->resource->access);  // before importers meet them
   world.any_import = true;  // open descriptors hold memory that the budget does not count
   BundleObject bundle;
   bundle.bundle = std::move(*made);

@@ -206,12 +206,15 @@ std::optional<Failure> check_want(World& world, const Statement& s, const Reply&
 std::optional<Failure> check_size(World& world, const Statement& s, const Reply& reply,
                                   const Foreseen& before) {
   const bool makes = s.verb == Verb::kAllocate || s.verb == Verb::kGrow;
-  if (!reply.success() || (!makes && s.verb != Verb::kResize)) return std::nullopt;
+  const bool shrinks = s.verb == Verb::kShrink;
+  if (!reply.success() || (!makes && !shrinks && s.verb != Verb::kResize)) return std::nullopt;
   const std::string& name = makes ? s.target : s.operand<Name>(0)->text;
   const auto* buffer = world.find_as<BufferObject>(name);
   if (!buffer || !is_vmm(buffer->resource.get())) return std::nullopt;
   const std::uint64_t size = buffer->buffer->size();
-  const std::uint64_t asked = Args(world, s).size(1);
+  std::uint64_t asked = Args(world, s).size(1);
+  const bool unknown = before.input_size == UINT64_MAX;  // others were at work meanwhile
+  if (shrinks) asked = unknown ? 0 : std::min(asked, before.input_size);  // more is no shrink
   if (size < asked)
     return wrong("size",
                  "asked for " + std::to_string(asked) + " bytes, got " + std::to_string(size));
@@ -251,6 +254,11 @@ Foreseen foresee(World& world, const Statement& s) {
       if (capture_status(world, stream->handle) == CaptureStatus::kActive)
         before.capturing.push_back(stream->handle);
     }
+  if (s.verb == Verb::kShrink) {
+    const auto* buffer = world.find_as<BufferObject>(s.operand<Name>(0)->text);
+    if (buffer && buffer->buffer) before.input_size = buffer->buffer->size();
+    return before;
+  }
   if (s.verb != Verb::kAllocate && s.verb != Verb::kGrow && s.verb != Verb::kResize) return before;
   const std::uint64_t size = Args(world, s).size(1);
   const auto rounded = checked_round_up(size, world.sizes.granule);

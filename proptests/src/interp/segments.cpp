@@ -22,7 +22,7 @@ bool commits_ahead(const BufferObject& buffer) {
 
 // The physical allocations that the buffer maps, and what lies behind without a gap.
 std::vector<model::MappingView> mappings_of(World& world, const BufferObject& buffer) {
-  constexpr std::uint64_t kFar = std::uint64_t{1} << 40;
+  constexpr std::uint64_t kFar = std::uint64_t{1} << 48;  // beyond all addresses
   std::vector<model::MappingView> found;
   std::uint64_t end = buffer.buffer->ptr().value;
   for (const auto& mapping : world.oracle().mappings_in(end, kFar)) {
