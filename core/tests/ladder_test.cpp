@@ -272,6 +272,7 @@ TEST_F(LadderTest, OpenRangesAreToldOneByOne) {
   EXPECT_TRUE(ranges_of(r).empty());
   Buffer a = r.allocate(stream, 2 * kG, {.capacity = 4 * kG}).value();
   Buffer b = a.grow(3 * kG).value().buffer;
+  const Buffer empty = r.allocate(stream, 0).value();
   const auto seen = ranges_of(r);
   ASSERT_EQ(seen.size(), 2u);
   EXPECT_EQ(seen[0].base, a.ptr());

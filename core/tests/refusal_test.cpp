@@ -116,6 +116,29 @@ TEST_F(RefusalTest, SuspendAndResume) {
       });
 }
 
+// Memory of the host is copied mapping by mapping.
+TEST_F(RefusalTest, BackupsOfHostMemoryInSeveralMappings) {
+  std::size_t whole = 0;
+  in_all_ways([&] {
+    VmmOptions options;
+    options.location = {LocationType::kHostNuma, 0};
+    options.peers = {{0}};
+    options.max_chunk = kG;
+    Result<VirtualMemoryResource> r = made(options);
+    if (!r) return;
+    Result<Buffer> a = r->allocate(stream, 3 * kG);
+    if (!a) return;
+    Buffer* const set[] = {&*a};
+    const bool away = r->suspend(set, true).ok();
+    if (r->resume(set).ok() && away) ++whole;
+    sound(*r);
+    a->close().ignore();
+    r->collect();
+    sound(*r);
+  });
+  EXPECT_NE(whole, 0u);
+}
+
 TEST_F(RefusalTest, GrantsBesideIdleAndPendingRanges) {
   in_all_ways([&] {
     VmmOptions options;
