@@ -23,7 +23,7 @@ int run(const BenchFlags& flags) {
   return kClean;
 }
 
-const bool registered = [] {
+const bool kRegistered = [] {
   bench_work().on_device = run;
   return true;
 }();

@@ -22,12 +22,14 @@ const std::vector<std::string> kOnDevice = {"warm",     "growth",  "churn",
 
 void check_parts(const BenchFlags& flags) {
   const std::vector<std::string>& known = flags.backend == "model" ? kHere : kOnDevice;
-  for (const std::string& part : flags.parts) {
-    if (std::find(known.begin(), known.end(), part) != known.end()) continue;
-    std::string names;
-    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
-    throw CLI::ValidationError("PART", "`" + part + "` is none of " + names);
-  }
+  const auto unknown =
+      std::find_if(flags.parts.begin(), flags.parts.end(), [&](const std::string& part) {
+        return std::find(known.begin(), known.end(), part) == known.end();
+      });
+  if (unknown == flags.parts.end()) return;
+  std::string names;
+  for (const std::string& name : known) names.append(names.empty() ? "" : ", ").append(name);
+  throw CLI::ValidationError("PART", "`" + *unknown + "` is none of " + names);
 }
 
 void run_bench(const BenchFlags& flags, const CLI::App& command) {
@@ -75,7 +77,7 @@ void add_bench(CLI::App& app) {
   command->callback([flags, command] { run_bench(*flags, *command); });
 }
 
-const Command command(85, add_bench);
+const Command kCommand(85, add_bench);
 
 }  // namespace
 }  // namespace granule::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <iterator>
 #include <memory>
@@ -78,7 +79,7 @@ T quantile(std::vector<T> values, double share) {
   if (values.empty()) return T{};
   std::sort(values.begin(), values.end());
   const auto last = static_cast<double>(values.size() - 1);
-  return values[static_cast<std::size_t>(share * last + 0.5)];
+  return values[static_cast<std::size_t>(std::lround(share * last))];
 }
 
 template <class F>
@@ -341,7 +342,7 @@ void add_zoo(CLI::App& app) {
   });
 }
 
-const Command command(40, add_zoo);
+const Command kCommand(40, add_zoo);
 
 }  // namespace
 }  // namespace granule::cli

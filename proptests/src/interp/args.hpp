@@ -17,34 +17,34 @@ class Args {
   Reply skip() const { return Reply::skipped("no `" + missing_ + "`"); }
 
   std::uint64_t address(std::size_t index) {
-    const Address* operand = s_.operand<Address>(index);
+    const auto* operand = s_.operand<Address>(index);
     return operand ? value(*operand) : 0;
   }
   std::uint64_t address(std::string_view key) {
-    const Address* operand = s_.value<Address>(key);
+    const auto* operand = s_.value<Address>(key);
     return operand ? value(*operand) : 0;
   }
   EventHandle event(std::size_t index) {
-    const Address* operand = s_.operand<Address>(index);
+    const auto* operand = s_.operand<Address>(index);
     if (!operand) return {};
     const auto found = world_.event(*operand);
     if (!found) missing_ = operand->name;
     return found.value_or(EventHandle{});
   }
   std::uint64_t size(std::size_t index) const {
-    const Size* operand = s_.operand<Size>(index);
+    const auto* operand = s_.operand<Size>(index);
     return operand ? world_.eval(*operand) : 0;
   }
   std::uint64_t size(std::string_view key, std::uint64_t fallback = 0) const {
-    const Size* operand = s_.value<Size>(key);
+    const auto* operand = s_.value<Size>(key);
     return operand ? world_.eval(*operand) : fallback;
   }
   std::uint8_t byte(std::size_t index) const {
-    const Byte* operand = s_.operand<Byte>(index);
+    const auto* operand = s_.operand<Byte>(index);
     return operand ? operand->value : std::uint8_t{0};
   }
   Location place(std::size_t index) {
-    const Place* operand = s_.operand<Place>(index);
+    const auto* operand = s_.operand<Place>(index);
     return operand ? world_.location(*operand).value_or(Location{}) : Location{};
   }
   /// The stream that `on` names, or operand `index`.

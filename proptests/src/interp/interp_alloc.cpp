@@ -54,7 +54,7 @@ Reply do_allocate(World& world, const Statement& s) {
   bool missing = false;
   StreamObject* named = optional_stream(world, s, missing);
   if (missing) return Reply::skipped("no stream `" + s.value<Name>("on")->text + "`");
-  const Reply cleared = clear_name(world, s.target);
+  Reply cleared = clear_name(world, s.target);
   if (!cleared.success()) return cleared;
   StreamObject legacy = stream_named(world, "", resource->device);
   StreamObject& stream = named ? *named : legacy;
@@ -99,9 +99,9 @@ Reply do_grow(World& world, const Statement& s) {
   if (!world.find_as<BufferObject>(from)) return no_buffer(from);
   const bool same = world.expand(s.target) == world.expand(from);
   if (same) return Reply::skipped("a grow of a buffer into its own name");
-  const Reply cleared = clear_name(world, s.target);
+  Reply cleared = clear_name(world, s.target);
   if (!cleared.success()) return cleared;
-  BufferObject* input = world.find_as<BufferObject>(from);
+  auto* input = world.find_as<BufferObject>(from);
   if (!input) return no_buffer(from);
   const GrowOptions options = grow_options(world, s);
   const std::uint64_t size = Args(world, s).size(1);
@@ -144,10 +144,9 @@ Reply order_unless(World& world, const Statement& s, const BufferObject& buffer,
 
 Reply do_resize(World& world, const Statement& s) {
   const std::string& name = s.operand<Name>(0)->text;
-  BufferObject* buffer = world.find_as<BufferObject>(name);
+  auto* buffer = world.find_as<BufferObject>(name);
   if (!buffer) return no_buffer(name);
-  if (const Reply ordered = order_unless(world, s, *buffer, nullptr); !ordered.success())
-    return ordered;
+  if (Reply ordered = order_unless(world, s, *buffer, nullptr); !ordered.success()) return ordered;
   const GrowOptions options = grow_options(world, s);
   const std::uint64_t size = Args(world, s).size(1);
   note_chunks(world, *buffer, buffer->resource->access);
@@ -163,10 +162,9 @@ Reply do_resize(World& world, const Statement& s) {
 
 Reply do_shrink(World& world, const Statement& s) {
   const std::string& name = s.operand<Name>(0)->text;
-  BufferObject* buffer = world.find_as<BufferObject>(name);
+  auto* buffer = world.find_as<BufferObject>(name);
   if (!buffer) return no_buffer(name);
-  if (const Reply ordered = order_unless(world, s, *buffer, nullptr); !ordered.success())
-    return ordered;
+  if (Reply ordered = order_unless(world, s, *buffer, nullptr); !ordered.success()) return ordered;
   const std::uint64_t size = Args(world, s).size(1);
   Result<std::uint64_t> left = [&] {
     const OriginScope scope(CallOrigin::kLibrary);
@@ -181,8 +179,7 @@ Reply close_buffer(World& world, const Statement& s, BufferObject& buffer) {
   bool missing = false;
   StreamObject* named = optional_stream(world, s, missing);
   if (missing) return Reply::skipped("no stream `" + s.value<Name>("on")->text + "`");
-  if (const Reply ordered = order_unless(world, s, buffer, named); !ordered.success())
-    return ordered;
+  if (Reply ordered = order_unless(world, s, buffer, named); !ordered.success()) return ordered;
   std::optional<Stream> stream;
   if (named) {
     Result<Stream> bound = bound_stream(world, *named);
@@ -235,7 +232,7 @@ std::vector<BufferObject*> buffers_of(World& world, const Statement& s, Reply& p
   std::vector<BufferObject*> buffers;
   for (std::size_t i = 0; i < s.operands.size(); ++i) {
     const std::string& name = s.operand<Name>(i)->text;
-    BufferObject* buffer = world.find_as<BufferObject>(name);
+    auto* buffer = world.find_as<BufferObject>(name);
     if (!buffer) {
       problem = no_buffer(name);
       return {};
@@ -247,6 +244,7 @@ std::vector<BufferObject*> buffers_of(World& world, const Statement& s, Reply& p
 
 std::vector<TargetBuffer*> targets_of(const std::vector<BufferObject*>& buffers) {
   std::vector<TargetBuffer*> targets;
+  targets.reserve(buffers.size());
   for (const BufferObject* buffer : buffers) targets.push_back(buffer->buffer.get());
   return targets;
 }
@@ -256,7 +254,7 @@ Reply do_suspend(World& world, const Statement& s) {
   const std::vector<BufferObject*> buffers = buffers_of(world, s, problem);
   if (!problem.success()) return problem;
   for (const BufferObject* buffer : buffers)
-    if (const Reply ordered = order_unless(world, s, *buffer, nullptr); !ordered.success())
+    if (Reply ordered = order_unless(world, s, *buffer, nullptr); !ordered.success())
       return ordered;
   const bool backup = s.has("backup");
   const std::vector<TargetBuffer*> targets = targets_of(buffers);
@@ -305,7 +303,7 @@ Reply do_resume(World& world, const Statement& s) {
 
 Reply do_used(World& world, const Statement& s) {
   const std::string& name = s.operand<Name>(0)->text;
-  BufferObject* buffer = world.find_as<BufferObject>(name);
+  auto* buffer = world.find_as<BufferObject>(name);
   if (!buffer) return no_buffer(name);
   StreamObject* stream = world.stream_of(s);
   if (!stream) return Reply::skipped("no stream `" + s.value<Name>("on")->text + "`");
@@ -323,9 +321,9 @@ Reply do_holder(World& world, const Statement& s) {
   const std::string& name = s.operand<Name>(0)->text;
   const std::string& of = s.operand<Name>(1)->text;
   if (!world.find_as<BufferObject>(of)) return no_buffer(of);
-  const Reply cleared = clear_name(world, name);
+  Reply cleared = clear_name(world, name);
   if (!cleared.success()) return cleared;
-  BufferObject* buffer = world.find_as<BufferObject>(of);
+  auto* buffer = world.find_as<BufferObject>(of);
   if (!buffer) return no_buffer(of);
   Result<std::unique_ptr<TargetHolder>> made = [&] {
     const OriginScope scope(CallOrigin::kLibrary);
@@ -345,9 +343,9 @@ Reply do_holder(World& world, const Statement& s) {
 Reply do_export(World& world, const Statement& s) {
   const std::string& of = s.operand<Name>(0)->text;
   if (!world.find_as<BufferObject>(of)) return no_buffer(of);
-  const Reply cleared = clear_name(world, s.target);
+  Reply cleared = clear_name(world, s.target);
   if (!cleared.success()) return cleared;
-  BufferObject* buffer = world.find_as<BufferObject>(of);
+  auto* buffer = world.find_as<BufferObject>(of);
   if (!buffer) return no_buffer(of);
   const OriginScope scope(CallOrigin::kLibrary);
   auto made = buffer->resource->target->export_buffer(*buffer->buffer);
@@ -369,9 +367,9 @@ Reply do_import(World& world, const Statement& s) {
   if (!found) return Reply::skipped("no resource `" + into + "`");
   if (!world.find_as<BundleObject>(of)) return Reply::skipped("no export `" + of + "`");
   const std::shared_ptr<ResourceObject> resource = *found;
-  const Reply cleared = clear_name(world, s.target);
+  Reply cleared = clear_name(world, s.target);
   if (!cleared.success()) return cleared;
-  BundleObject* bundle = world.find_as<BundleObject>(of);
+  auto* bundle = world.find_as<BundleObject>(of);
   if (!bundle) return Reply::skipped("no export `" + of + "`");
   StreamObject legacy = stream_named(world, "", resource->device);
   Result<Stream> bound = bound_stream(world, legacy);
@@ -404,7 +402,7 @@ Reply do_move(World& world, const Statement& s) {
   if (!world.find_as<BufferObject>(from)) return no_buffer(from);
   if (world.expand(from) == world.expand(to)) return Reply::ok();
   if (world.find(to)) {
-    const Reply dropped = drop_object(world, to, s.has("unordered"));
+    Reply dropped = drop_object(world, to, s.has("unordered"));
     if (!dropped.success()) return dropped;
   }
   BufferObject moved = std::move(*world.find_as<BufferObject>(from));
