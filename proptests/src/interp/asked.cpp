@@ -42,7 +42,7 @@ std::optional<Failure> check_wish(const Asked& asked, const Statement& s,
 std::optional<Failure> check_tries(const Asked& asked, const Reply& reply) {
   constexpr std::uint32_t kTries = 9;
   if (reply.kind != Reply::Kind::kError || reply.detail != name_of(DriverStatus::kNotReady) ||
-      asked.not_ready == 0 || asked.not_ready >= kTries)
+      asked.not_ready == 0 || asked.not_ready >= kTries || asked.not_ready_elsewhere)
     return std::nullopt;
   return wrong("tries", "a call that was not ready was made " + std::to_string(asked.not_ready) +
                             " times, of " + std::to_string(kTries));

@@ -99,8 +99,11 @@ void Tap::learn_asked(const Call& call, DriverStatus status) {
   Asked& asked = traffic.asked;
   const bool done = status == DriverStatus::kSuccess;
   asked.refused = asked.refused || !(done || status == DriverStatus::kOutOfMemory);
-  if (status == DriverStatus::kNotReady && info_of(kind(call)).family == CallFamily::kVmm)
-    ++asked.not_ready;
+  if (status == DriverStatus::kNotReady) {
+    const bool vmm = info_of(kind(call)).family == CallFamily::kVmm;
+    asked.not_ready += vmm ? 1 : 0;
+    asked.not_ready_elsewhere = asked.not_ready_elsewhere || !vmm;
+  }
   if (const auto* create = std::get_if<MemCreate>(&call)) {
     const bool wish = create->properties.rdma != 0;
     asked.wish = asked.wish || wish;

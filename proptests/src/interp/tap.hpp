@@ -39,10 +39,11 @@ struct Finding {
 /// What the library asked the driver for since the statement began, where success alone does not
 /// show it.
 struct Asked {
-  bool wish = false;            // memory with an optional property
-  bool plain = false;           // the last memory that it got has none
-  bool refused = false;         // some call failed, and not for want of memory
-  std::uint32_t not_ready = 0;  // answers of VMM calls that ask for another try
+  bool wish = false;                 // memory with an optional property
+  bool plain = false;                // the last memory that it got has none
+  bool refused = false;              // some call failed, and not for want of memory
+  std::uint32_t not_ready = 0;       // answers of VMM calls that ask for another try
+  bool not_ready_elsewhere = false;  // other calls said so: they are not made again
   DriverStatus granularity = DriverStatus::kSuccess;  // of the last query
   std::optional<std::uint64_t> threshold;             // set for a pool
 };
